@@ -1,0 +1,53 @@
+# Compiler, linker, cache and sanitizer settings.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
+endif()
+
+set(ORLA_SANITIZER "" CACHE STRING "address (with undefined), thread, fuzz, or empty")
+set_property(CACHE ORLA_SANITIZER PROPERTY STRINGS "" address thread fuzz)
+option(ORLA_WERROR "Treat warnings as errors" ON)
+
+find_program(ORLA_CCACHE ccache)
+if(ORLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${ORLA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ORLA_CCACHE})
+endif()
+
+# A linker several times faster than the default one, when there is one.
+find_program(ORLA_MOLD mold)
+find_program(ORLA_LLD ld.lld)
+if(ORLA_MOLD)
+  add_link_options(-fuse-ld=mold)
+elseif(ORLA_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# Warnings go to the rooms and apps, not to generated code.
+add_library(orla_warnings INTERFACE)
+target_compile_options(orla_warnings INTERFACE -Wall -Wextra $<$<BOOL:${ORLA_WERROR}>:-Werror>)
+
+# Relative paths in messages, assertions and debug information: the same object in every clone, so ccache shares it.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+
+if(ORLA_SANITIZER STREQUAL "address")
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(ORLA_SANITIZER STREQUAL "thread")
+  set(sanitize -fsanitize=thread)
+  add_compile_definitions(ORLA_TSAN=1)
+elseif(ORLA_SANITIZER STREQUAL "fuzz")
+  set(sanitize -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+elseif(ORLA_SANITIZER)
+  message(FATAL_ERROR "ORLA_SANITIZER is \"${ORLA_SANITIZER}\"; expected address, thread, fuzz or nothing")
+endif()
+if(ORLA_SANITIZER)
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1 -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS")
+  add_compile_options(${sanitize})
+  add_link_options(${sanitize})
+endif()

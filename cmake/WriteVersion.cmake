@@ -1,0 +1,23 @@
+# Writes OUTPUT, the source of base/version.h's functions, and touches it only when its text changes.
+# Works without git and outside a repository: the commit is then "unknown".
+set(ENV{GIT_OPTIONAL_LOCKS} 0)
+find_program(git git)
+set(commit "unknown")
+if(git AND EXISTS "${SOURCE_DIR}/.git")
+  execute_process(
+    COMMAND ${git} -C ${SOURCE_DIR} describe --always --dirty --abbrev=12
+    OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed AND described MATCHES "^[-+.A-Za-z0-9_/]+$")
+    set(commit "${described}")
+  endif()
+endif()
+file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT [=[
+#include "base/version.h"
+
+namespace orla::base {
+
+std::string_view Version() { return "@VERSION@"; }
+std::string_view Commit() { return "@commit@"; }
+
+}  // namespace orla::base
+]=])

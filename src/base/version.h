@@ -1,0 +1,14 @@
+// What this program is: its version and the commit it was built from. The definitions are written by the build.
+#pragma once
+
+#include <string_view>
+
+namespace orla::base {
+
+// "0.1.0": the version of CMakeLists.txt's project().
+std::string_view Version();
+
+// `git describe` of the source tree at build time, with "-dirty" for uncommitted changes; "unknown" without git.
+std::string_view Commit();
+
+}  // namespace orla::base
