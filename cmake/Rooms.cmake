@@ -29,6 +29,9 @@ function(orla_room room)
   endif()
 
   if(ORLA_SANITIZER STREQUAL "fuzz")
+    if(sources)
+      set_target_properties(${library} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     foreach(source ${fuzzers})
       get_filename_component(name ${source} NAME_WE)
       add_executable(${name} ${source})
@@ -56,15 +59,31 @@ endfunction()
 # One ctest per test binary, run from the source folder so that tests/data/... is found.
 function(orla_ctest name target timeout_s)
   add_test(NAME ${name} COMMAND ${target} --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout_s} ENVIRONMENT
-    "ORLA_SOURCE_DIR=${CMAKE_SOURCE_DIR};ORLA_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/orla;TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/tsan.supp:halt_on_error=1")
+  set(environment
+    ORLA_SOURCE_DIR=${CMAKE_SOURCE_DIR}
+    ORLA_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/orla
+    TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/tsan.supp:halt_on_error=1
+    LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tools/lsan.supp:print_suppressions=0
+    UBSAN_OPTIONS=print_stacktrace=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout_s} ENVIRONMENT "${environment}")
+endfunction()
+
+# Programs and behaviour tests are built where they can run: not for libFuzzer, and not for ThreadSanitizer, since real
+# processes speak gRPC and Debian's is not instrumented.
+function(orla_runs_programs out)
+  if(ORLA_SANITIZER STREQUAL "fuzz" OR ORLA_SANITIZER STREQUAL "thread")
+    set(${out} OFF PARENT_SCOPE)
+  else()
+    set(${out} ON PARENT_SCOPE)
+  endif()
 endfunction()
 
 # orla_app(NAME USES <libraries>): the program apps/NAME.
 function(orla_app app)
   cmake_parse_arguments(arg "" "" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/apps/${app}/*.cc)
-  if(NOT sources OR ORLA_SANITIZER STREQUAL "fuzz")
+  orla_runs_programs(runs)
+  if(NOT sources OR NOT runs)
     return()
   endif()
   orla_existing(uses ${arg_USES})
@@ -77,7 +96,8 @@ endfunction()
 function(orla_behaviour_tests)
   cmake_parse_arguments(arg "" "" "USES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*_test.cc)
-  if(NOT sources OR ORLA_SANITIZER STREQUAL "fuzz")
+  orla_runs_programs(runs)
+  if(NOT sources OR NOT runs)
     return()
   endif()
   orla_existing(uses ${arg_USES})
