@@ -1,0 +1,73 @@
+// What travels from edges to the cloud: chunks, and the frames they are merged into (docs/protocol.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "model/ledger.h"
+#include "model/partial.h"
+#include "model/time.h"
+
+namespace orla::model {
+
+using NodeName = std::string;
+// Names one life of an origin's numbering. Random, never 0.
+enum class Epoch : std::uint64_t {};
+// Number of a chunk within an epoch: 1, 2, 3, ... 0 = before the first.
+using Sequence = std::uint64_t;
+
+// An edge's publication time for one metric: every slice of it ending at or before `time` is published there.
+struct Publication {
+  std::string metric;
+  Time time = kMinTime;
+  friend bool operator==(const Publication&, const Publication&) = default;
+};
+
+// A piece of a memory-only edge's acceptance state (positions, watermarks, held samples), opaque above the edge.
+// Applied in order; a `snapshot` replaces all before it.
+struct StateEntry {
+  bool snapshot = false;
+  std::string bytes;
+  friend bool operator==(const StateEntry&, const StateEntry&) = default;
+};
+
+// What an origin says beside its partials. In a range of several chunks: the newest publications and ledgers, all
+// states.
+struct OriginNote {
+  std::vector<Publication> publications;                // sorted by metric; times never go back within an epoch
+  std::vector<std::pair<std::string, Ledger>> ledgers;  // by input key; totals, not increments
+  std::vector<StateEntry> states;                       // memory-only edges; else empty
+  friend bool operator==(const OriginNote&, const OriginNote&) = default;
+};
+
+// Chunks first..last of one origin. Chain digests: before `first` and after `last` (base::chain over the chunks' bytes,
+// from a zero digest before chunk 1 of an epoch).
+struct Range {
+  NodeName node;
+  Epoch epoch{};
+  Sequence first = 0;
+  Sequence last = 0;
+  base::Digest chain_before;
+  base::Digest chain_after;
+  OriginNote note;
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+// Sealed, immutable: exactly the samples an edge accepted for these cells since the chunk before.
+struct Chunk {
+  Range range;       // first == last
+  PartialRows rows;  // GroupIds of the edge's own dictionary
+};
+
+// How far the cloud has folded one origin in.
+struct Cursor {
+  NodeName node;
+  Epoch epoch{};  // the current one
+  Sequence last = 0;
+  base::Digest chain;  // after `last`
+  friend bool operator==(const Cursor&, const Cursor&) = default;
+};
+
+}  // namespace orla::model

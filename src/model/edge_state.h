@@ -1,0 +1,54 @@
+// What an edge commits, and what it is restored from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/batch.h"
+#include "model/chunk.h"
+
+namespace orla::model {
+
+struct HeldSample {
+  Time time{};
+  double value = 0;
+  std::uint32_t input = 0;  // index of the edge's input, for its ledger
+  friend bool operator==(const HeldSample&, const HeldSample&) = default;
+};
+
+struct SeriesState {
+  SeriesId series{};
+  Time watermark = kMinTime;     // largest accepted event time
+  std::vector<HeldSample> held;  // at most 2, in order of arrival
+  friend bool operator==(const SeriesState&, const SeriesState&) = default;
+};
+
+struct InputState {
+  std::string key;
+  Position position;
+  bool ended = false;
+  Ledger ledger;
+  Time newest = kMinTime;  // newest accepted event time of the input
+  friend bool operator==(const InputState&, const InputState&) = default;
+};
+
+// A change of an edge's state since the commit before; as a snapshot, the whole state. Applying a snapshot and the
+// changes after it in order gives the state. Everything is absolute (a value replaces the one before), nothing is added
+// up.
+struct EdgeState {
+  bool snapshot = false;
+  std::vector<Series> new_series;    // numbers continue: series known before, then these
+  std::vector<GroupDef> new_groups;  // likewise
+  std::vector<Publication>
+      sealed;  // applied first: open rows of the metric's streams ending at or before the time are gone
+  bool sealed_everything = false;  // applied first: all open rows are gone
+  PartialRows open;                // then: these open rows have these contents
+  std::vector<SeriesState> series;
+  std::vector<InputState> inputs;
+  std::vector<Publication> publications;
+  friend bool operator==(const EdgeState&, const EdgeState&) = default;
+};
+
+}  // namespace orla::model

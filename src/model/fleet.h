@@ -1,0 +1,129 @@
+// A fleet file as plain values. Parsing and every check are in fleet_file.h; the table of settings is in settings.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/partial.h"
+#include "model/time.h"
+#include "model/window.h"
+
+namespace orla::model {
+
+enum class Layer : std::uint8_t { kEdge, kAggregator, kCloud };
+enum class Durability : std::uint8_t { kDisk, kMemory };
+
+struct SiteSpec {
+  std::string name;
+  std::optional<std::pair<double, double>> location;  // latitude, longitude in degrees
+};
+
+struct NodeSpec {
+  std::string name;
+  Layer layer = Layer::kEdge;
+  std::string site;
+  std::string listen;  // "127.0.0.1:7411"; port 0 = any free one; empty for an edge that has no children
+  std::string http;    // "127.0.0.1:8411"; empty = no HTTP
+  std::vector<std::vector<std::string>> parents;  // groups of node names in order of preference; empty for the cloud
+  Durability durability = Durability::kDisk;
+};
+
+struct MetricSpec {
+  std::string name;
+  std::string unit;
+  int decimals = 0;
+  Duration disorder{};
+  Duration allowed_lateness{};
+};
+
+// How the columns of a CSV file become samples (schema = "mapping").
+struct CsvMapping {
+  bool header = true;
+  char delimiter = ',';
+  char decimal_mark = '.';
+  std::string time_column;  // a header name, or a 1-based number as text
+  std::string time_format;  // "unix", "unix_ms", "unix_us", "unix_ns", "rfc3339" or a strptime-like format (%Y-%m-%d
+                            // %H:%M:%S, %E*S ...)
+  std::string time_zone;    // of times without an offset; an IANA name
+  std::vector<std::string> missing;  // cells that mean "no value": skipped, not counted
+  struct LabelColumn {
+    std::string label;
+    std::string column;
+  };
+  std::vector<LabelColumn> labels;
+  std::vector<std::pair<std::string, std::string>> constant_labels;
+  struct ValueColumn {
+    std::string metric;
+    std::string column;
+  };
+  std::vector<ValueColumn> values;
+};
+
+struct GeneratorSpec {
+  int houses = 40;
+  std::uint64_t seed = 1;
+  Time start{};       // 2013-09-01T00:00:00 Europe/Berlin by default
+  Duration length{};  // > 0
+};
+
+struct InputSpec {
+  enum class Kind : std::uint8_t { kCsv, kGenerator };
+  std::string key;  // unique in the fleet and stable: "edge-1/0" (node, index among the node's inputs)
+  std::string node;
+  Kind kind = Kind::kCsv;
+  std::string path;  // resolved relative to the fleet file
+  enum class Schema : std::uint8_t { kDebs2014, kMapping };
+  Schema schema = Schema::kDebs2014;
+  CsvMapping mapping;
+  GeneratorSpec generator;
+  double speed = 0;  // event seconds per second; 0 = as fast as possible
+  // Row selection: label -> accepted values; rows of other series are not this input's and are not counted.
+  std::map<std::string, std::vector<std::string>> select;
+  Duration max_jump{};    // 0 = off
+  Duration future{};      // live inputs only
+  Duration idle_after{};  // series and, at the cloud, edges
+};
+
+struct RollupSpec {
+  std::string name;
+  std::string metric;  // or
+  std::string from;    // the name of another rollup
+  std::vector<std::string> by;
+  Duration slice{};
+  std::vector<WindowSpec> windows;
+  std::optional<Statistic> across;  // kSum kMin kMax kMean; nothing = merge
+  Statistic of = Statistic::kMean;
+  Duration emit{};  // 0 = only when published
+};
+
+struct ForecastSpec {
+  std::vector<std::string> of;  // rollups
+  std::string model;            // "debs2014"
+  std::vector<Duration> steps;
+};
+
+struct Fleet {
+  std::string name;
+  std::string zone;  // IANA name
+  Duration idle_after{};
+  std::string directory;  // of the fleet file
+  std::vector<SiteSpec> sites;
+  std::vector<NodeSpec> nodes;
+  std::vector<MetricSpec> metrics;
+  std::vector<InputSpec> inputs;
+  std::vector<RollupSpec> rollups;
+  std::vector<ForecastSpec> forecasts;
+  std::map<std::string, std::int64_t> limits;  // every bound by its setting's name, default filled in (see settings.h)
+
+  const NodeSpec* node(std::string_view name) const;
+  const MetricSpec* metric(std::string_view name) const;
+  const RollupSpec* rollup(std::string_view name) const;
+};
+
+// Metrics an input can produce: work and load for debs2014 and the generator, the mapped ones otherwise.
+std::vector<std::string> metrics_of(const InputSpec& input);
+
+}  // namespace orla::model

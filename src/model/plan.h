@@ -1,0 +1,73 @@
+// A fleet's rollups, resolved: which partials edges produce (streams), and what the cloud makes of them (tables).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/fleet.h"
+
+namespace orla::model {
+
+// What edges produce and aggregators merge: partials of one metric by some labels, per slice. Every `merge` rollup is a
+// stream, named as the rollup (one from another merge rollup reads the metric with its own `by`); an across-series
+// rollup straight from a metric gets a stream of whole series, named "<metric>/series".
+struct StreamDef {
+  std::string name;
+  std::size_t metric = 0;       // index into Fleet::metrics
+  bool whole_series = false;    // group = all labels of the series, sorted by name; `by` is empty
+  std::vector<std::string> by;  // a label the series lacks has the value ""
+  Duration slice{};
+  int decimals = 0;
+  std::uint64_t definition = 0;  // hash of metric, by, slice, decimals
+  Duration emit{};
+};
+
+// One kind of window of one table. Hidden ones serve chains and forecasts and are not shown.
+struct TableWindow {
+  WindowSpec spec;
+  bool hidden = false;
+};
+
+// What the cloud keeps: a merge table holds a stream's partials per window; an across table holds, per window, the
+// contributions of the groups of its source table.
+struct TableDef {
+  std::string name;                   // the rollup's name, or the stream's for a hidden table
+  bool hidden = false;                // not declared by the user: "<metric>/series"
+  std::optional<std::size_t> stream;  // merge tables: index into streams
+  std::optional<std::size_t> source;  // across tables: index of an earlier table
+  std::optional<Statistic> across;    // with `source`
+  Statistic of = Statistic::kMean;    // read from a merge source; from an across source its `across` statistic is read
+  std::vector<std::string> by;
+  std::size_t metric = 0;            // the root metric: unit, decimals, disorder, lateness
+  std::vector<TableWindow> windows;  // declared ones, and what forecasts and across tables reading this one need
+};
+
+struct ForecastDef {
+  std::size_t table = 0;
+  std::string model;
+  struct Step {
+    Duration length{};
+    std::size_t window = 0;  // index into the table's windows
+  };
+  std::vector<Step> steps;
+};
+
+struct Plan {
+  Fleet fleet;
+  std::vector<StreamDef> streams;
+  std::vector<TableDef> tables;  // sources before their readers
+  std::vector<ForecastDef> forecasts;
+  std::vector<std::vector<std::size_t>> streams_of_metric;  // by metric index
+
+  const TableDef* table(std::string_view name) const;
+  // Edges with an input that can produce the metric: those whose publication the cloud waits for.
+  std::vector<std::string> feeders(std::size_t metric) const;
+};
+
+// The fleet has passed every check of fleet_file.h.
+Plan make_plan(Fleet fleet);
+
+}  // namespace orla::model
