@@ -109,6 +109,7 @@ function(orla_behaviour_tests)
     add_dependencies(behaviour_test orla)
   endif()
   orla_ctest(behaviour behaviour_test 600)
+  set_tests_properties(behaviour PROPERTIES RUN_SERIAL ON LABELS processes)
 endfunction()
 
 # bench/<name>_bench.cc, when Google Benchmark is installed; built by name or with the target `benches`.

@@ -1,0 +1,83 @@
+# Bash completion for orla. To use it: source tools/completion/orla.bash
+#
+# Commands are listed here (a test compares them with `orla --help`). Options are read from `orla COMMAND --help` once
+# per shell, so they are always those of the program that is called.
+
+_orla_commands="up node check status settings query generate forecast version"
+_orla_query_commands="windows forecasts"
+_orla_forecast_commands="backtest"
+declare -gA _orla_options_of=()
+
+# _orla_options PROGRAM COMMAND...: the long options of a command.
+_orla_options() {
+  local key="$*"
+  if [[ -z ${_orla_options_of[$key]:-} ]]; then
+    _orla_options_of[$key]=$("$@" --help 2>/dev/null | grep -oE -- '(^|[ ,])--[a-z][a-z0-9-]*' | tr -d ' ,' | sort -u)
+  fi
+  printf '%s\n' "${_orla_options_of[$key]}"
+}
+
+# Names of the nodes of a fleet file.
+_orla_nodes() {
+  [[ -r $1 ]] || return 0
+  awk '/^[ \t]*\[/ { node = /^[ \t]*\[\[[ \t]*node[ \t]*\]\]/ }
+       node && /^[ \t]*name[ \t]*=/ { sub(/^[^"]*"/, ""); sub(/".*/, ""); print }' "$1"
+}
+
+_orla_reply() { mapfile -t COMPREPLY < <(compgen "$@" -- "$current"); }
+
+_orla() {
+  local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local -a words=()
+  local word
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* ]] || words+=("$word")
+  done
+  local command=${words[0]:-} second=${words[1]:-}
+  COMPREPLY=()
+
+  case $previous in
+    --format) _orla_reply -W "table csv json" && return ;;
+    --schema) _orla_reply -W "debs2014" && return ;;
+    --log-level) _orla_reply -W "debug info warning error" && return ;;
+    --store) compopt -o filenames 2>/dev/null; _orla_reply -f && return ;;
+    --state) compopt -o filenames 2>/dev/null; _orla_reply -d && return ;;
+  esac
+
+  if [[ -z $command ]]; then
+    if [[ $current == -* ]]; then _orla_reply -W "$(_orla_options "$program")"; else _orla_reply -W "$_orla_commands"; fi
+    return
+  fi
+  if [[ $current == -* ]]; then
+    case $command in
+      query | forecast) _orla_reply -W "$(_orla_options "$program" "$command" ${second:+"$second"})" ;;
+      *) _orla_reply -W "$(_orla_options "$program" "$command")" ;;
+    esac
+    return
+  fi
+  case $command in
+    query) [[ -n $second ]] || _orla_reply -W "$_orla_query_commands" ;;
+    forecast)
+      if [[ -z $second ]]; then
+        _orla_reply -W "$_orla_forecast_commands"
+      else
+        compopt -o filenames 2>/dev/null
+        _orla_reply -f
+      fi
+      ;;
+    node)
+      if [[ -z $second ]]; then
+        compopt -o filenames 2>/dev/null
+        _orla_reply -f
+      else
+        _orla_reply -W "$(_orla_nodes "$second")"
+      fi
+      ;;
+    up | check | status)
+      compopt -o filenames 2>/dev/null
+      _orla_reply -f
+      ;;
+  esac
+}
+
+complete -F _orla orla ./orla
