@@ -29,7 +29,8 @@ std::string to_string(const WindowSpec& spec);
 // Inverse of to_string (kSteps included). "24h" and "1d" are the calendar day, "7d" and "1w" the calendar week.
 absl::StatusOr<WindowSpec> parse_window(std::string_view text);
 
-// "250ms", "90s", "5m", "1h30m", "2d" <-> nanoseconds. Units ns us ms s m h d (24 h). Positive, no sign.
+// "250ms", "90s", "5m", "1h30m", "2d" <-> nanoseconds. Units ns us ms s m h d (24 h), the larger ones
+// first. No sign; "0s" is a duration. to_string writes one unit: the largest that leaves a whole number.
 absl::StatusOr<Duration> parse_duration(std::string_view text);
 std::string to_string(Duration d);
 
