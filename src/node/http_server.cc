@@ -1,0 +1,356 @@
+#include "node/http_server.h"
+
+#include <atomic>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "node/address.h"
+
+namespace orla::node {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+struct Shared {
+  HttpLimits limits;
+  HttpHandler handler;
+  std::atomic<std::size_t> connections{0};
+};
+
+HttpRequest to_request(http::request<http::string_body>&& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  const std::string target(message.target());
+  const std::size_t question = target.find('?');
+  request.path = percent_decode(target.substr(0, question), Plus::kLiteral);
+  if (question != std::string::npos) request.query = parse_query(std::string_view(target).substr(question + 1));
+  for (const auto& field : message) {
+    request.headers[absl::AsciiStrToLower(std::string(field.name_string()))] = std::string(field.value());
+  }
+  request.body = std::move(message.body());
+  return request;
+}
+
+// One connection: reads a request, hands it to a worker, writes the answer, again until it is closed.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(tcp::socket socket, std::shared_ptr<Shared> shared, asio::thread_pool& workers)
+      : stream_(std::move(socket)), shared_(std::move(shared)), workers_(workers) {
+    ++shared_->connections;
+  }
+  ~Session() { --shared_->connections; }
+
+  void start() {
+    asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read(); });
+  }
+
+  void refuse() {
+    HttpResponse busy;
+    busy.status = 503;
+    busy.headers.emplace_back("Retry-After", "1");
+    busy.body = absl::StrCat("too many connections (limit ", shared_->limits.connections, "), try again later\n");
+    keep_alive_ = false;
+    answer(std::move(busy));
+  }
+
+ private:
+  void read() {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(shared_->limits.header_bytes));
+    parser_->body_limit(shared_->limits.body_bytes);
+    stream_.expires_after(shared_->limits.read_timeout);
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
+  }
+
+  void on_read(beast::error_code error) {
+    if (error == http::error::body_limit) {
+      return fail(413, absl::StrCat("body over ", shared_->limits.body_bytes, " bytes\n"));
+    }
+    if (error == http::error::header_limit) {
+      return fail(431, absl::StrCat("header over ", shared_->limits.header_bytes, " bytes\n"));
+    }
+    if (error && error.category() == http::make_error_code(http::error::end_of_stream).category() &&
+        error != http::error::end_of_stream && error != http::error::partial_message) {
+      return fail(400, absl::StrCat("not an HTTP/1.1 request: ", error.message(), "\n"));
+    }
+    if (error) return close();
+    keep_alive_ = parser_->get().keep_alive();
+    head_ = parser_->get().method() == http::verb::head;
+    version_ = parser_->get().version();
+    // While the handler works nothing is read, so the connection has no deadline of its own.
+    stream_.expires_never();
+    asio::post(workers_, [self = shared_from_this(), request = to_request(parser_->release())]() mutable {
+      HttpResponse response = self->shared_->handler(request);
+      asio::post(self->stream_.get_executor(),
+                 [self, response = std::move(response)]() mutable { self->answer(std::move(response)); });
+    });
+  }
+
+  void fail(int status, std::string body) {
+    HttpResponse response;
+    response.status = status;
+    response.body = std::move(body);
+    keep_alive_ = false;
+    answer(std::move(response));
+  }
+
+  template <typename Message>
+  void set_head(Message& message, const HttpResponse& response) {
+    message.version(version_);
+    message.result(static_cast<unsigned>(response.status));
+    message.set(http::field::content_type, response.content_type);
+    message.set(http::field::cache_control, "no-store");
+    message.set("X-Content-Type-Options", "nosniff");
+    for (const auto& [name, value] : response.headers) message.set(name, value);
+    message.keep_alive(keep_alive_);
+  }
+
+  void answer(HttpResponse response) {
+    stream_.expires_after(shared_->limits.write_timeout);
+    if (response.stream && !head_) return start_stream(std::move(response));
+    message_.emplace();
+    set_head(*message_, response);
+    message_->body() = std::move(response.body);
+    message_->prepare_payload();
+    if (head_) message_->body().clear();
+    serializer_.emplace(*message_);
+    if (head_) serializer_->split(true);
+    auto done = [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_written(error); };
+    if (head_) {
+      http::async_write_header(stream_, *serializer_, std::move(done));
+    } else {
+      http::async_write(stream_, *serializer_, std::move(done));
+    }
+  }
+
+  void on_written(beast::error_code error) {
+    serializer_.reset();
+    message_.reset();
+    if (error || !keep_alive_) return close();
+    read();
+  }
+
+  void start_stream(HttpResponse response) {
+    source_ = std::move(response.stream);
+    head_message_.emplace();
+    set_head(*head_message_, response);
+    head_message_->chunked(true);
+    head_serializer_.emplace(*head_message_);
+    http::async_write_header(stream_, *head_serializer_,
+                             [self = shared_from_this()](beast::error_code error, std::size_t) {
+                               if (error) return self->close();
+                               self->next_piece();
+                             });
+  }
+
+  void next_piece() {
+    asio::post(workers_, [self = shared_from_this()] {
+      self->piece_.clear();
+      absl::StatusOr<bool> more = false;
+      while (self->piece_.empty()) {
+        more = self->source_(self->piece_);
+        if (!more.ok() || !*more) break;
+      }
+      asio::post(self->stream_.get_executor(), [self, more = std::move(more)] { self->write_piece(more); });
+    });
+  }
+
+  void write_piece(const absl::StatusOr<bool>& more) {
+    // A stream that fails midway is cut without its last chunk, so the client sees that it is incomplete.
+    if (!more.ok()) return close();
+    stream_.expires_after(shared_->limits.write_timeout);
+    auto self = shared_from_this();
+    if (piece_.empty()) return finish_stream();
+    asio::async_write(stream_, http::make_chunk(asio::buffer(piece_)),
+                      [self, last = !*more](beast::error_code error, std::size_t) {
+                        if (error) return self->close();
+                        if (last) return self->finish_stream();
+                        self->next_piece();
+                      });
+  }
+
+  void finish_stream() {
+    asio::async_write(stream_, http::make_chunk_last(),
+                      [self = shared_from_this()](beast::error_code error, std::size_t) {
+                        self->source_ = nullptr;
+                        self->head_serializer_.reset();
+                        self->head_message_.reset();
+                        if (error || !self->keep_alive_) return self->close();
+                        self->read();
+                      });
+  }
+
+  void close() {
+    beast::error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.close();
+  }
+
+  beast::tcp_stream stream_;
+  std::shared_ptr<Shared> shared_;  // with the server and the other connections, which may outlive it
+  asio::thread_pool& workers_;
+  beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::optional<http::response<http::string_body>> message_;
+  std::optional<http::response_serializer<http::string_body>> serializer_;
+  std::optional<http::response<http::empty_body>> head_message_;
+  std::optional<http::response_serializer<http::empty_body>> head_serializer_;
+  std::function<absl::StatusOr<bool>(std::string&)> source_;
+  std::string piece_;
+  bool keep_alive_ = false;
+  bool head_ = false;
+  unsigned version_ = 11;
+};
+
+class BeastServer final : public HttpServer {
+ public:
+  BeastServer(HttpLimits limits, HttpHandler handler)
+      : shared_(std::make_shared<Shared>()), workers_(limits.workers), acceptor_(io_) {
+    shared_->limits = limits;
+    shared_->handler = std::move(handler);
+  }
+
+  ~BeastServer() override {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+    workers_.stop();
+    workers_.join();
+  }
+
+  absl::Status open(const std::string& address) {
+    const absl::StatusOr<HostPort> where = parse_loopback(address);
+    if (!where.ok()) return where.status();
+    beast::error_code error;
+    const tcp::endpoint endpoint(asio::ip::make_address(where->host, error), where->port);
+    if (!error) acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error == asio::error::address_in_use) {
+      return absl::AlreadyExistsError(absl::StrCat("HTTP address ", address,
+                                                   " is in use: is this node running already? Stop the other "
+                                                   "program, or give the node another `http` address"));
+    }
+    if (error)
+      return absl::UnavailableError(absl::StrCat("cannot listen on HTTP address ", address, ": ", error.message()));
+    address_ = to_string(HostPort{where->host, acceptor_.local_endpoint().port()});
+    accept();
+    thread_ = std::thread([this] { io_.run(); });
+    return absl::OkStatus();
+  }
+
+  std::string address() const override { return address_; }
+
+ private:
+  void accept() {
+    acceptor_.async_accept(asio::make_strand(io_), [this](beast::error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (!error) {
+        const bool full = shared_->connections >= shared_->limits.connections;
+        auto session = std::make_shared<Session>(std::move(socket), shared_, workers_);
+        if (full) {
+          session->refuse();
+        } else {
+          session->start();
+        }
+      }
+      accept();
+    });
+  }
+
+  std::shared_ptr<Shared> shared_;  // with the sessions
+  asio::thread_pool workers_;
+  asio::io_context io_{1};
+  tcp::acceptor acceptor_;
+  std::string address_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::optional<std::string> HttpRequest::parameter(std::string_view name) const {
+  for (const auto& [key, value] : query) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(const std::string& address, HttpLimits limits,
+                                                              HttpHandler handler) {
+  auto server = std::make_unique<BeastServer>(limits, std::move(handler));
+  if (absl::Status status = server->open(address); !status.ok()) return status;
+  return server;
+}
+
+std::string percent_decode(std::string_view text, Plus plus) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
+      out.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
+      i += 2;
+    } else if (text[i] == '+' && plus == Plus::kSpace) {
+      out.push_back(' ');
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+std::string percent_encode(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~') {
+      out.push_back(c);
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out.push_back('%');
+      out.push_back(kHex[byte >> 4]);
+      out.push_back(kHex[byte & 15]);
+    }
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> out;
+  while (!text.empty()) {
+    const std::size_t amp = text.find('&');
+    const std::string_view pair = text.substr(0, amp);
+    text = amp == std::string_view::npos ? std::string_view() : text.substr(amp + 1);
+    if (pair.empty()) continue;
+    const std::size_t equals = pair.find('=');
+    out.emplace_back(
+        percent_decode(pair.substr(0, equals), Plus::kSpace),
+        equals == std::string_view::npos ? std::string() : percent_decode(pair.substr(equals + 1), Plus::kSpace));
+  }
+  return out;
+}
+
+}  // namespace orla::node
