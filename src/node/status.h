@@ -1,0 +1,117 @@
+// What a node says about itself: the one source of its status page, API and metrics.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/chunk.h"
+#include "model/fleet.h"
+#include "model/ledger.h"
+
+namespace orla::node {
+
+struct InputStatus {
+  std::string key;
+  model::Position position;
+  bool ended = false;
+  bool stopped = false;  // told to stop (orla up --for), may go on at a later start
+  std::string error;     // why the input cannot go on; empty when it can
+  double progress = -1;  // 0..1 of a replay that ends; negative: unknown
+  model::Ledger ledger;
+  model::Time newest = model::kMinTime;      // newest accepted event time
+  std::vector<model::Rejection> rejections;  // the latest few
+};
+
+// The way up (edges and aggregators).
+struct UplinkStatus {
+  bool connected = false;
+  std::string parent;          // the present, or the last tried, parent
+  std::uint64_t connects = 0;  // connections that reached Welcome
+  std::uint64_t frames_sent = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t refusals = 0;
+  std::uint64_t in_flight_bytes = 0;
+  std::string error;  // of the last attempt
+};
+
+struct OutboxStatus {
+  std::uint64_t chunks = 0;  // not yet acknowledged
+  std::uint64_t bytes = 0;
+  model::Sequence acknowledged = 0;
+  model::Sequence last = 0;  // newest sealed chunk
+};
+
+struct ChildStatus {
+  std::string node;
+  std::string layer;
+  double since_s = 0;  // connected for
+  std::uint64_t frames = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Invariant 3 at a parent, in chunks: received = applied + duplicate + pending.
+struct ChunkAccount {
+  std::uint64_t received = 0;
+  std::uint64_t applied = 0;
+  std::uint64_t duplicate = 0;
+  std::uint64_t pending = 0;
+};
+
+struct OriginStatus {
+  std::string node;
+  model::Epoch epoch{};
+  model::Sequence last = 0;
+  std::vector<model::Publication> publications;
+  std::vector<std::pair<std::string, model::Ledger>> ledgers;  // by input key
+};
+
+struct TableStatus {
+  std::string rollup;
+  model::Time publication = model::kMinTime;
+  std::uint64_t groups = 0;
+};
+
+struct CloudStatus {
+  std::vector<OriginStatus> origins;
+  std::vector<TableStatus> tables;
+  std::uint64_t rows_folded = 0;
+  std::uint64_t windows_written = 0;
+  std::uint64_t forecasts_written = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t parked_rows = 0;
+};
+
+struct NodeStatus {
+  std::string node;
+  model::Layer layer = model::Layer::kEdge;
+  std::string site;
+  std::string fleet;
+  std::string version;
+  std::int64_t pid = 0;
+  double uptime_s = 0;
+  std::string listen;  // real addresses
+  std::string http;
+  std::string ready;             // empty: ready; else why not
+  bool drained = false;          // nothing read or received is still on its way up
+  double lag_s = -1;             // how far the newest published time is behind; negative: unknown or not meaningful
+  std::uint64_t samples_in = 0;  // edges: samples; others: bytes and frames below
+  std::uint64_t frames_in = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t commit_failures = 0;
+  std::vector<InputStatus> inputs;
+  std::optional<UplinkStatus> uplink;
+  std::optional<OutboxStatus> outbox;
+  std::vector<ChildStatus> children;
+  std::optional<ChunkAccount> chunks;  // aggregators and the cloud
+  std::optional<CloudStatus> cloud;
+  std::vector<std::string> alarms;  // what needs a person: the latest few, newest last
+};
+
+// The forms in which it is shown (docs/api.md). Times are RFC 3339, or null when unknown.
+std::string status_json(const NodeStatus& status);
+std::string status_metrics(const NodeStatus& status);
+std::string status_page(const NodeStatus& status);
+
+}  // namespace orla::node
