@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by ./up and ./check: says what it does, installs what is missing, builds a preset. Needs bash and dpkg only.
 # The caller has changed to the root of the tree and set -euo pipefail.
 

@@ -39,7 +39,7 @@ _orla() {
   case $previous in
     --format) _orla_reply -W "table csv json" && return ;;
     --schema) _orla_reply -W "debs2014" && return ;;
-    --log-level) _orla_reply -W "debug info warning error" && return ;;
+    --log-level) _orla_reply -W "error warn info debug" && return ;;
     --store) compopt -o filenames 2>/dev/null; _orla_reply -f && return ;;
     --state) compopt -o filenames 2>/dev/null; _orla_reply -d && return ;;
   esac
