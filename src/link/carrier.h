@@ -16,8 +16,8 @@ namespace orla::link {
 // Names one connection of a carrier, on either side; never reused.
 enum class ConnectionId : std::uint64_t {};
 
-// The child's side: one connection to one address at a time. All methods are called on the node's loop, and every
-// callback is run there (posted, never from inside a method).
+// The child's side: a few connections at a time (a session, and a try at a better parent). All methods are called on
+// the node's loop, and every callback is run there (posted, never from inside a method).
 class UplinkCarrier {
  public:
   struct Events {
