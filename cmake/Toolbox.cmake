@@ -14,10 +14,12 @@ set(ORLA_SANITIZER "" CACHE STRING "address (with undefined), thread, fuzz, or e
 set_property(CACHE ORLA_SANITIZER PROPERTY STRINGS "" address thread fuzz)
 option(ORLA_WERROR "Treat warnings as errors" ON)
 
+# Objects are found again from another clone and another build folder: paths below the source are relative to ccache.
 find_program(ORLA_CCACHE ccache)
 if(ORLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${ORLA_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ORLA_CCACHE})
+  set(launcher env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ORLA_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 # A linker several times faster than the default one, when there is one.
