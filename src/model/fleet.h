@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/partial.h"
@@ -14,6 +15,17 @@
 namespace orla::model {
 
 enum class Layer : std::uint8_t { kEdge, kAggregator, kCloud };
+constexpr std::string_view to_string(Layer layer) {
+  switch (layer) {
+    case Layer::kEdge:
+      return "edge";
+    case Layer::kAggregator:
+      return "aggregator";
+    case Layer::kCloud:
+      return "cloud";
+  }
+  return "";
+}
 enum class Durability : std::uint8_t { kDisk, kMemory };
 
 struct SiteSpec {

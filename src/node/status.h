@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/batch.h"
 #include "model/chunk.h"
 #include "model/fleet.h"
 #include "model/ledger.h"
@@ -73,6 +74,17 @@ struct TableStatus {
   std::uint64_t groups = 0;
 };
 
+// A forecast as the status page shows it.
+struct ForecastLine {
+  std::string rollup;
+  std::string step;
+  std::string labels;
+  model::Time start{};
+  std::optional<double> predicted;
+  std::optional<double> actual;
+  std::string reason;
+};
+
 struct CloudStatus {
   std::vector<OriginStatus> origins;
   std::vector<TableStatus> tables;
@@ -81,6 +93,7 @@ struct CloudStatus {
   std::uint64_t forecasts_written = 0;
   std::uint64_t commits = 0;
   std::uint64_t parked_rows = 0;
+  std::vector<ForecastLine> latest_forecasts;
 };
 
 struct NodeStatus {
@@ -100,6 +113,9 @@ struct NodeStatus {
   std::uint64_t frames_in = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t commit_failures = 0;
+  double in_per_s = 0;  // over the last seconds: samples (edges) or frames (others)
+  double bytes_in_per_s = 0;
+  double bytes_out_per_s = 0;
   std::vector<InputStatus> inputs;
   std::optional<UplinkStatus> uplink;
   std::optional<OutboxStatus> outbox;

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <set>
+
+#include "node/status.h"
+
+namespace orla::node {
+
+namespace {
+
+// Prometheus text format 0.0.4: each metric's HELP and TYPE once, before its first sample.
+class MetricsWriter {
+ public:
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    out_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  }
+  template <typename T>
+  void sample(const std::vector<model::Label>& labels, T value) {
+    out_ += name_;
+    if (!labels.empty()) {
+      out_ += '{';
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        out_ += fmt::format("{}{}=\"{}\"", i == 0 ? "" : ",", labels[i].first, escape(labels[i].second));
+      }
+      out_ += '}';
+    }
+    out_ += fmt::format(" {}\n", value);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  static std::string escape(const std::string& value) {
+    std::string out;
+    for (const char c : value) {
+      if (c == '\\' || c == '"') out += '\\';
+      if (c == '\n') {
+        out += "\\n";
+      } else {
+        out += c;
+      }
+    }
+    return out;
+  }
+  std::string name_;
+  std::string out_;
+};
+
+void account(MetricsWriter& out, const NodeStatus& s) {
+  const auto each = [&](std::string_view name, std::string_view help, auto value) {
+    out.family(name, "counter", help);
+    for (const InputStatus& input : s.inputs) out.sample({{"input", input.key}}, value(input.ledger));
+  };
+  each("orla_received_samples_total", "Samples received; an unreadable row is one.",
+       [](const model::Ledger& l) { return l.received; });
+  each("orla_aggregated_samples_total", "Samples accepted and folded into partials.",
+       [](const model::Ledger& l) { return l.aggregated; });
+  each("orla_unmatched_samples_total", "Samples no rollup wants.", [](const model::Ledger& l) { return l.unmatched; });
+  each("orla_late_samples_total", "Samples older than allowed_lateness.",
+       [](const model::Ledger& l) { return l.late.count; });
+  out.family("orla_rejected_samples_total", "counter", "Samples and rows refused, by reason.");
+  for (const InputStatus& input : s.inputs) {
+    if (input.ledger.rejected.empty()) out.sample({{"input", input.key}, {"reason", "none"}}, 0);
+    for (const auto& [reason, n] : input.ledger.rejected) out.sample({{"input", input.key}, {"reason", reason}}, n);
+  }
+  out.family("orla_dropped_samples_total", "counter", "Samples dropped at a bound, by reason.");
+  for (const InputStatus& input : s.inputs) {
+    if (input.ledger.dropped.empty()) out.sample({{"input", input.key}, {"reason", "none"}}, 0);
+    for (const auto& [reason, n] : input.ledger.dropped) out.sample({{"input", input.key}, {"reason", reason}}, n);
+  }
+  out.family("orla_pending_samples", "gauge", "Samples received and not yet decided (held for max_jump).");
+  for (const InputStatus& input : s.inputs) out.sample({{"input", input.key}}, input.ledger.held);
+}
+
+}  // namespace
+
+std::string status_metrics(const NodeStatus& s) {
+  MetricsWriter out;
+  out.family("orla_node_info", "gauge", "Who this node is; always 1.");
+  out.sample({{"node", s.node}, {"site", s.site}, {"fleet", s.fleet}, {"version", s.version}}, 1);
+  const auto number = [&](std::string_view name, std::string_view type, std::string_view help, auto value) {
+    out.family(name, type, help);
+    out.sample({}, value);
+  };
+  number("orla_uptime_seconds", "gauge", "Seconds since this process started.", s.uptime_s);
+  number("orla_ready", "gauge", "1 when the node does its work, else 0.", s.ready.empty() ? 1 : 0);
+  if (s.lag_s >= 0) number("orla_lag_seconds", "gauge", "How far publication is behind the newest sample.", s.lag_s);
+  number("orla_commit_failures_total", "counter", "Commits to disk that failed and were tried again.",
+         s.commit_failures);
+  number("orla_alarms", "gauge", "Alarms that need a person.", s.alarms.size());
+  if (s.layer == model::Layer::kEdge) account(out, s);
+  if (s.uplink) {
+    number("orla_uplink_connected", "gauge", "1 while connected to a parent.", s.uplink->connected ? 1 : 0);
+    number("orla_uplink_connects_total", "counter", "Connections that were welcomed.", s.uplink->connects);
+    number("orla_uplink_frames_total", "counter", "Frames sent to parents.", s.uplink->frames_sent);
+    number("orla_uplink_bytes_total", "counter", "Bytes of frames sent to parents.", s.uplink->bytes_sent);
+    number("orla_uplink_refusals_total", "counter", "Frames a parent refused.", s.uplink->refusals);
+    number("orla_uplink_in_flight_bytes", "gauge", "Bytes sent and neither acknowledged nor refused.",
+           s.uplink->in_flight_bytes);
+  }
+  if (s.outbox) {
+    number("orla_outbox_chunks", "gauge", "Chunks the cloud has not acknowledged.", s.outbox->chunks);
+    number("orla_outbox_bytes", "gauge", "Bytes the cloud has not acknowledged.", s.outbox->bytes);
+  }
+  if (s.layer != model::Layer::kEdge) {
+    number("orla_children", "gauge", "Connected children.", s.children.size());
+    number("orla_frames_received_total", "counter", "Frames received from children.", s.frames_in);
+    number("orla_bytes_received_total", "counter", "Bytes of frames received from children.", s.bytes_in);
+  }
+  if (s.chunks) {
+    number("orla_chunks_received_total", "counter", "Chunks received from children.", s.chunks->received);
+    number("orla_chunks_applied_total", "counter", "Chunks folded in at the cloud.", s.chunks->applied);
+    number("orla_chunks_duplicate_total", "counter", "Chunks received that were, or became, covered or void.",
+           s.chunks->duplicate);
+    number("orla_chunks_pending", "gauge", "Chunks received and not yet applied.", s.chunks->pending);
+  }
+  if (s.cloud) {
+    number("orla_rows_folded_total", "counter", "Partials folded into windows.", s.cloud->rows_folded);
+    number("orla_windows_written_total", "counter", "Window rows written.", s.cloud->windows_written);
+    number("orla_forecasts_written_total", "counter", "Forecast rows written.", s.cloud->forecasts_written);
+    number("orla_commits_total", "counter", "Commits to the store.", s.cloud->commits);
+    number("orla_parked_rows", "gauge", "Partials whose definition is not known yet.", s.cloud->parked_rows);
+  }
+  return out.take();
+}
+
+}  // namespace orla::node
