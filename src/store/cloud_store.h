@@ -37,6 +37,25 @@ struct ForecastRow {
   std::optional<double> actual;
 };
 
+// What really happened in a step: changes `actual` of its forecast and nothing else; without a forecast, nothing.
+struct ActualRow {
+  std::string table;
+  std::int64_t step_ns = 0;
+  std::vector<model::Label> labels;
+  model::Time start{};  // of the target step
+  std::optional<double> actual;
+};
+
+// How far the steps of one length of one table have been published, whatever publication time says: steps are numbered
+// and published one by one.
+struct StepProgress {
+  std::string table;
+  std::int64_t step_ns = 0;
+  model::Time next{};  // start of the next step to publish
+  model::Time last{};  // start of the last step that holds data
+  friend bool operator==(const StepProgress&, const StepProgress&) = default;
+};
+
 struct ParkedRow {  // partials whose definition the cloud does not know yet
   model::GroupDef group;
   model::Time slice{};
@@ -64,10 +83,12 @@ struct CloudCommit {
       states;                                                    // appended; a snapshot deletes the node's earlier ones
   std::vector<WindowRow> windows;                                // replace the row with the same key
   std::vector<ForecastRow> forecasts;                            // likewise
+  std::vector<ActualRow> actuals;                                // after the forecasts
   std::vector<ParkedRow> parked;                                 // merged with what is parked
   std::vector<std::pair<std::string, std::uint64_t>> unparked;   // (stream, definition): delete what is parked
   std::vector<std::pair<std::string, model::Time>> publication;  // per table
   std::vector<std::pair<std::string, model::Time>> anchors;      // per table: where its steps are numbered from
+  std::vector<StepProgress> steps;
 };
 
 struct CloudRecovery {
@@ -75,6 +96,8 @@ struct CloudRecovery {
   std::vector<ClosedEpoch> closed;
   std::vector<std::pair<std::string, model::Time>> publication;
   std::vector<std::pair<std::string, model::Time>> anchors;
+  std::vector<StepProgress> steps;
+  std::vector<std::pair<std::string, std::vector<model::Label>>> groups;  // per table: every group it ever had
   std::vector<ParkedRow> parked;
 };
 
@@ -84,7 +107,7 @@ class CloudStore {
   virtual ~CloudStore() = default;
   virtual absl::StatusOr<CloudRecovery> recover() = 0;
   virtual absl::Status commit(const CloudCommit& commit) = 0;
-  // All rows of one window instance: (table, window, start).
+  // All rows of one window instance: (table, window, start). Of every row only labels, revision and state are filled.
   virtual absl::StatusOr<std::vector<WindowRow>> load_windows(const std::string& table, const std::string& window,
                                                               model::Time start) = 0;
   virtual absl::StatusOr<std::vector<model::StateEntry>> load_states(const model::NodeName& node) = 0;
