@@ -65,7 +65,7 @@ class DownlinkCore {
   // At least every heartbeat/4.
   void tick(base::SteadyTime now);
   // Dropped when the child is not up.
-  void send(base::SteadyTime now, ConnectionId child, DownMessage message);
+  void send(ConnectionId child, DownMessage message);
 
   std::vector<Action> take_actions();
 
@@ -85,7 +85,7 @@ class DownlinkCore {
     bool up = false;
     model::NodeName node;
     base::SteadyTime heard{};
-    base::SteadyTime sent{};
+    base::SteadyTime sent{};  // the last heartbeat
   };
 
   void hello(base::SteadyTime now, ConnectionId connection, const Hello& message);

@@ -26,6 +26,7 @@ struct Hello {
   std::string fleet;
   model::NodeName node;
   model::Layer layer = model::Layer::kEdge;
+  friend bool operator==(const Hello&, const Hello&) = default;
 };
 
 // Numbers that later frames of this connection use; each number is defined once per connection.
@@ -33,8 +34,10 @@ struct Dictionary {
   struct Entry {
     model::GroupId id{};
     model::GroupDef group;
+    friend bool operator==(const Entry&, const Entry&) = default;
   };
   std::vector<Entry> entries;
+  friend bool operator==(const Dictionary&, const Dictionary&) = default;
 };
 
 // One or more whole chunks, merged. Ids rise by one per connection, from 1.
@@ -42,6 +45,7 @@ struct FrameMessage {
   std::uint64_t id = 0;
   std::vector<model::Range> ranges;  // sorted by node, each node once, never empty
   std::string rows;                  // codec::encode_rows, GroupIds of this connection's dictionary
+  friend bool operator==(const FrameMessage&, const FrameMessage&) = default;
 };
 
 // An edge opens an epoch at the cloud: a compare-and-swap on the one it replaces. Idempotent per (node, epoch).
@@ -50,9 +54,12 @@ struct OpenEpoch {
   model::NodeName node;
   model::Epoch epoch{};
   model::Epoch replaces{};  // 0: the node has none at the cloud
+  friend bool operator==(const OpenEpoch&, const OpenEpoch&) = default;
 };
 
-struct Heartbeat {};
+struct Heartbeat {
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
 
 using UpMessage = std::variant<Hello, Dictionary, FrameMessage, OpenEpoch, Heartbeat>;
 
@@ -63,14 +70,16 @@ struct Welcome {
   std::uint32_t major = kProtocolMajor;
   std::uint32_t minor = kProtocolMinor;
   model::NodeName node;
-  std::int64_t heartbeat_ms = 0;  // both sides send one when they sent nothing else for that long
+  std::int64_t heartbeat_ms = 0;  // both sides send one that often
   std::uint64_t credit_bytes =
       0;  // bytes of frames a child may have unresolved (neither covered by a cursor nor refused)
+  friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
 // The cloud has folded these origins in that far. Cursors of an (origin, epoch) only rise.
 struct Acknowledge {
   std::vector<model::Cursor> cursors;
+  friend bool operator==(const Acknowledge&, const Acknowledge&) = default;
 };
 
 enum class RefusalReason : std::uint8_t {
@@ -86,6 +95,7 @@ struct Refused {
   RefusalReason reason = RefusalReason::kCursor;
   std::vector<model::Cursor> cursors;
   std::string message;
+  friend bool operator==(const Refused&, const Refused&) = default;
 };
 
 // Answer to OpenEpoch.
@@ -96,11 +106,13 @@ struct Opened {
   std::optional<model::Sequence>
       replaced_last;                      // cursor of the request's `replaces` when it was closed (now or before)
   std::vector<model::StateEntry> states;  // what the cloud keeps of the node's acceptance state
+  friend bool operator==(const Opened&, const Opened&) = default;
 };
 
 // The connection is refused (another protocol major, another fleet, unknown node); it is closed after this.
 struct Rejected {
   std::string message;
+  friend bool operator==(const Rejected&, const Rejected&) = default;
 };
 
 using DownMessage = std::variant<Welcome, Acknowledge, Refused, Opened, Rejected, Heartbeat>;

@@ -110,7 +110,8 @@ class OriginCore {
   // The answer to Renumber.
   void renumbered(base::SteadyTime now, const OriginState& state);
   void renumber_failed(base::SteadyTime now);
-  // A chunk asked for with SendChunk cannot be read. Nothing beyond it is sent; it is asked for again later.
+  // A chunk asked for with SendChunk cannot be read. It is asked for again later, and what is beyond it after it (the
+  // SendChunks that came together with this one may be done or left).
   void unreadable(base::SteadyTime now, model::Sequence sequence, const std::string& why);
   void tick(base::SteadyTime now);
 
@@ -145,16 +146,21 @@ class OriginCore {
 
   void adopt(const OriginState& state);
   void pump(base::SteadyTime now);
-  void acknowledge(base::SteadyTime now, const model::Cursor& cursor);
+  void acknowledge(const model::Cursor& cursor);
   void refused(base::SteadyTime now, const Refused& message);
+  void judge(base::SteadyTime now, const Refused& message, const InFlight& frame);
   void opened(base::SteadyTime now, const Opened& message);
+  void not_opened(base::SteadyTime now, const Opened& message);
   void epoch_closed(base::SteadyTime now, const model::Cursor& current);
   void ask(base::SteadyTime now);
+  void finish_rewind(base::SteadyTime now);
   void back_off(base::SteadyTime now);
+  std::chrono::nanoseconds jittered(std::chrono::nanoseconds d);
+  model::Epoch new_epoch();
   void alarm(Alarm::Kind kind, std::string text);
-  void all_is_well();
   // The cursor contradicts what this edge has sealed.
   bool contradicts(const model::Cursor& cursor) const;
+  std::string name() const;
 
   OriginSettings settings_;
   base::Random& random_;
@@ -174,7 +180,9 @@ class OriginCore {
   std::uint64_t in_flight_bytes_ = 0;
   model::Sequence next_to_send_ = 1;
   bool rewinding_ = false;  // a frame was refused: wait until nothing is in flight, then go on after the cursor
-  bool confirmed_ = false;  // a chunk of this session was acknowledged: the whole credit may be used
+  bool pause_ = false;      // ... after a pause
+  std::optional<model::Sequence> rewound_at_;  // `acknowledged` when it last went back: again there is no progress
+  bool confirmed_ = false;                     // a chunk of this session was acknowledged: the whole credit may be used
   base::SteadyTime not_before_{};
   std::chrono::nanoseconds backoff_{};
 
@@ -184,8 +192,12 @@ class OriginCore {
   std::uint64_t last_request_ = 0;
   bool asked_ = false;
   base::SteadyTime asked_at_{};
-  std::optional<model::Sequence> folded_;  // the closed epoch's cursor, once known
-  bool folded_known_ = false;
+  int asks_ = 0;                           // of this opening
+  bool folded_known_ = false;              // disk: how far the cloud has the closed epoch is settled:
+  std::optional<model::Sequence> folded_;  // nothing: it never saw it
+  model::Sequence renumber_after_ = 0;
+  std::optional<base::SteadyTime> closed_at_;  // when an epoch of this node was last closed by another
+  std::chrono::nanoseconds takeover_backoff_{};
 
   std::optional<Alarm::Kind> alarmed_;
   std::string stalled_;

@@ -26,7 +26,7 @@ struct RelaySettings {
   std::size_t frame_bytes = 1U << 20U;  // parts are merged into frames of about this size
   std::chrono::nanoseconds max_delay = std::chrono::milliseconds(50);  // how long a part waits for others to merge with
   std::uint64_t credit_bytes = 8U << 20U;  // what children were told; one that overdraws it twice over is refused
-  std::size_t max_opens_per_child = 1024;  // unanswered OpenEpochs
+  std::size_t max_opens = 65'536;          // unanswered OpenEpochs, one per child and node; more are ignored
 };
 
 class RelayCore {
@@ -77,15 +77,16 @@ class RelayCore {
   // In chunks: received == applied + duplicate + refused + dropped + pending (what is held).
   struct Counters {
     std::uint64_t received = 0;
-    std::uint64_t applied = 0;    // acknowledged while a frame that held them was in flight
-    std::uint64_t duplicate = 0;  // covered otherwise
-    std::uint64_t refused = 0;    // handed back to the child
-    std::uint64_t dropped = 0;    // of children that left
-    std::uint64_t parts = 0;      // frames received
-    std::uint64_t frames = 0;     // frames sent
-    std::uint64_t splits = 0;     // frames taken apart after a refusal
-    std::uint64_t malformed = 0;  // frames refused here
-    std::uint64_t overdrawn = 0;  // frames beyond the credit, refused here
+    std::uint64_t applied = 0;        // acknowledged while a frame that held them was in flight
+    std::uint64_t duplicate = 0;      // covered otherwise
+    std::uint64_t refused = 0;        // handed back to the child
+    std::uint64_t dropped = 0;        // of children that left
+    std::uint64_t parts = 0;          // frames received
+    std::uint64_t frames = 0;         // frames sent
+    std::uint64_t splits = 0;         // frames taken apart after a refusal
+    std::uint64_t malformed = 0;      // frames refused here
+    std::uint64_t overdrawn = 0;      // frames beyond the credit, refused here
+    std::uint64_t opens_ignored = 0;  // OpenEpochs beyond max_opens
   };
   const Counters& counters() const { return counters_; }
   std::uint64_t pending_chunks() const;
@@ -102,38 +103,54 @@ class RelayCore {
     base::SteadyTime arrived{};
     std::uint64_t frame = 0;  // in flight in this frame; 0 = queued
     bool alone = false;       // was in a refused frame: has to go by itself
+    bool orphan = false;      // the child has left: nobody to hand it back to
+    bool doomed = false;      // a part before it was handed back: when its frame is refused, so is it
   };
   struct Child {
     std::uint64_t held_bytes = 0;
     std::set<model::NodeName> origins;  // whose chunks it sent
-    std::size_t opens = 0;
   };
   struct Opening {
     ConnectionId child{};
     OpenEpoch message;  // with the child's request id
   };
+  struct Flight {
+    std::vector<PartId> parts;  // still held
+    bool merged = false;        // was made of several
+  };
+  struct OriginParts {
+    std::set<PartId> held;
+    std::set<PartId> in_flight;
+  };
 
   void pump(base::SteadyTime now);
-  bool fits(const Part& part, const std::set<model::NodeName>& blocked) const;
+  bool due(base::SteadyTime now) const;
+  bool send_frame();
+  bool sendable(PartId id, const Part& part, const std::set<model::NodeName>& blocked) const;
+  void take_off(PartId id, std::uint64_t frame);
+  void queue_again(PartId id);
   void apply(const std::vector<model::Cursor>& cursors);
   void refused(const Refused& message);
-  void hand_back(PartId id, const Refused& message);
-  void send_refused(const Part& part, RefusalReason reason, const std::vector<model::Cursor>& cursors,
-                    const std::string& text);
+  void hand_back(PartId id, RefusalReason reason, const Refused& message);
   bool earlier_held(PartId id) const;
   void forget(PartId id);
-  void refuse_here(ConnectionId child, std::uint64_t id, RefusalReason reason, std::string why);
+  static const model::Range& range_of(const Part& part, const model::NodeName& node);
+  static std::uint64_t chunks_of(const Part& part);
 
   RelaySettings settings_;
   std::map<ConnectionId, Child> children_;
   std::map<PartId, Part> parts_;
-  std::map<model::NodeName, std::set<PartId>> by_origin_;
-  std::map<std::uint64_t, std::vector<PartId>> frames_;  // in flight
-  std::map<std::uint64_t, Opening> openings_;            // by own request id
+  std::map<model::NodeName, OriginParts> by_origin_;
+  std::map<model::NodeName, std::set<ConnectionId>> routes_;  // which children sent an origin's chunks
+  std::set<PartId> queued_;
+  std::map<std::uint64_t, Flight> frames_;
+  std::map<std::uint64_t, Opening> openings_;  // by own request id
   PartId last_part_ = 0;
   std::uint64_t last_frame_ = 0;
   std::uint64_t last_request_ = 0;
   std::uint64_t held_bytes_ = 0;
+  std::uint64_t queued_bytes_ = 0;
+  std::size_t queued_alone_ = 0;
   std::uint64_t in_flight_bytes_ = 0;
   bool session_ = false;
   std::uint64_t credit_ = 0;

@@ -64,7 +64,7 @@ class RootCore {
 
   Verdict offer(ConnectionId child, std::uint64_t frame, const std::vector<model::Range>& ranges);
   // The rows of the frame just offered are in the engine.
-  void folded(ConnectionId child, const std::vector<model::Range>& ranges);
+  void folded(ConnectionId child, std::uint64_t frame, const std::vector<model::Range>& ranges);
   // They are not, nothing of them: kFull or kMalformed. Also for frames that cannot be decoded (instead of offer()).
   void refuse(ConnectionId child, std::uint64_t frame, const std::vector<model::Range>& ranges, RefusalReason reason,
               std::string why);
@@ -106,11 +106,16 @@ class RootCore {
   const Counters& counters() const { return counters_; }
 
  private:
+  struct Closed {
+    model::Epoch epoch{};
+    model::Sequence last = 0;
+    base::Digest chain;  // known until the commit
+  };
   struct Origin {
     model::Cursor committed;
     model::Cursor tentative;
-    std::deque<std::pair<model::Epoch, model::Sequence>> closed;             // committed
-    std::vector<std::pair<model::Epoch, model::Sequence>> closed_tentative;  // since the commit before
+    std::deque<Closed> closed;             // committed
+    std::vector<Closed> closed_tentative;  // since the commit before
   };
   struct Label {  // a range without its note
     model::NodeName node;
@@ -118,35 +123,31 @@ class RootCore {
     model::Sequence first = 0;
     model::Sequence last = 0;
   };
-  struct Waiting {  // a frame that is refused after the commit
+  struct PendingFrame {
     ConnectionId child{};
+    bool child_left = false;
     std::uint64_t frame = 0;
     std::vector<Label> labels;
     std::string why;
   };
-  struct FoldedFrame {
-    ConnectionId child{};
-    std::uint64_t frame = 0;
-    std::vector<Label> labels;
-  };
-  struct WaitingOpen {
+  struct PendingOpen {
     ConnectionId child{};
     OpenEpoch message;
   };
+  enum class Match : std::uint8_t { kNext, kOther, kDigest, kFull };
 
-  static std::vector<Label> labels(const std::vector<model::Range>& ranges);
-  void answer(ConnectionId child, std::uint64_t frame, const std::vector<Label>& labels, RefusalReason reason,
-              std::string why);
-  void answer_open(const WaitingOpen& open);
+  static std::vector<Label> labels_of(const std::vector<model::Range>& ranges);
+  Match match(const model::Range& range) const;
+  bool undecided(const model::NodeName& node) const { return changed_.contains(node); }
+  void answer(const PendingFrame& frame, RefusalReason reason, const std::string& why);
+  void answer_open(const PendingOpen& open);
   void alarm(std::string text);
-  bool tentative(const Origin& origin) const;
 
   std::map<model::NodeName, Origin> origins_;
   std::set<model::NodeName> changed_;
-  std::vector<FoldedFrame> folded_;
-  std::vector<Waiting> waiting_;
-  std::vector<WaitingOpen> opens_;
-  std::uint64_t offered_frame_ = 0;
+  std::vector<PendingFrame> folded_;   // acknowledged after the commit
+  std::vector<PendingFrame> waiting_;  // refused after the commit
+  std::vector<PendingOpen> opens_;     // answered after the commit
   std::vector<Action> actions_;
   Counters counters_;
 };

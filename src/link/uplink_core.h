@@ -82,13 +82,13 @@ class UplinkCore {
   UplinkCore(UplinkSettings settings, base::Random& random);
 
   void start(base::SteadyTime now);
-  void connected(base::SteadyTime now, Attempt attempt);
+  void connected(Attempt attempt);
   void received(base::SteadyTime now, Attempt attempt, DownMessage message);
   void closed(base::SteadyTime now, Attempt attempt, const absl::Status& why);
   // At least every heartbeat/4.
   void tick(base::SteadyTime now);
   // Sends on the session. Dropped when there is none (SessionDown tells).
-  void send(base::SteadyTime now, UpMessage message);
+  void send(UpMessage message);
   // Closes everything; nothing follows.
   void stop();
 
@@ -121,7 +121,7 @@ class UplinkCore {
     std::size_t candidate = 0;
     base::SteadyTime since{};
     base::SteadyTime heard{};
-    base::SteadyTime sent{};
+    base::SteadyTime sent{};  // the last heartbeat
     std::chrono::nanoseconds heartbeat{};
     base::SteadyTime next_return{};
   };
