@@ -1,0 +1,186 @@
+#include "node/answers.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "node/time_text.h"
+
+namespace orla::node {
+
+namespace {
+
+constexpr std::uint64_t kRowsPerPiece = 4096;
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string time_text(model::Time time, TimeForm form) {
+  return form == TimeForm::kEpochNs ? std::to_string(model::to_ns(time)) : rfc3339(time);
+}
+
+// A time in JSON: text, or an integer.
+std::string time_json(model::Time time, TimeForm form) {
+  return form == TimeForm::kEpochNs ? time_text(time, form) : absl::StrCat("\"", time_text(time, form), "\"");
+}
+
+std::string json_text(std::string_view text) {
+  return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string optional_number(const std::optional<double>& value, std::string_view absent) {
+  return value ? fmt::format("{}", *value) : std::string(absent);
+}
+
+std::string labels_json(const std::vector<model::Label>& labels) {
+  std::string out = "{";
+  for (const auto& [name, value] : labels) {
+    absl::StrAppend(&out, out.size() > 1 ? "," : "", json_text(name), ":", json_text(value));
+  }
+  return out + "}";
+}
+
+// The label's values in the order of the columns; a label the row lacks is empty.
+void append_labels(std::string& out, const std::vector<std::string>& columns, const std::vector<model::Label>& labels) {
+  for (const std::string& column : columns) {
+    for (const auto& [name, value] : labels) {
+      if (name == column) out += csv_cell(value);
+    }
+    out += ',';
+  }
+}
+
+}  // namespace
+
+std::string labels_text(const std::vector<model::Label>& labels) {
+  return absl::StrJoin(labels, ",", absl::PairFormatter("="));
+}
+
+absl::StatusOr<AnswerStream> AnswerStream::open(const std::string& store_path, AnswerOptions options) {
+  absl::StatusOr<std::unique_ptr<store::CloudReader>> reader = store::CloudReader::open(store_path);
+  if (!reader.ok()) return reader.status();
+  absl::StatusOr<std::vector<store::RollupInfo>> rollups = (*reader)->rollups();
+  if (!rollups.ok()) return rollups.status();
+  std::vector<std::string> labels;
+  if (options.format == AnswerFormat::kCsv) {
+    std::vector<const store::RollupInfo*> candidates;
+    std::vector<std::string> names;
+    for (const store::RollupInfo& info : *rollups) {
+      const bool shown = !info.hidden || options.query.show == store::Show::kHiddenToo;
+      if (shown) names.push_back(info.name);
+      if (shown && (options.query.rollup.empty() || options.query.rollup == info.name)) candidates.push_back(&info);
+    }
+    if (candidates.empty() && !options.query.rollup.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no rollup \"", options.query.rollup, "\"; there are: ",
+                                                     names.empty() ? "none yet" : absl::StrJoin(names, ", ")));
+    }
+    if (candidates.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "CSV shows one rollup, since its labels are the columns: name one of ", absl::StrJoin(names, ", ")));
+    }
+    if (!candidates.empty()) labels = candidates.front()->labels;
+  }
+  // What is wrong with the question shows now, before anything is answered.
+  store::Query probe = options.query;
+  probe.limit = 1;
+  const absl::Status status =
+      options.what == What::kWindows
+          ? (*reader)->windows(probe, [](const store::WindowAnswer&) { return store::Continue::kNo; })
+          : (*reader)->forecasts(probe, [](const store::ForecastAnswer&) { return store::Continue::kNo; });
+  if (!status.ok()) return status;
+  return AnswerStream(*std::move(reader), std::move(options), std::move(labels));
+}
+
+void AnswerStream::begin(std::string& piece) const {
+  const bool windows = options_.what == What::kWindows;
+  if (options_.format == AnswerFormat::kJson) {
+    piece += windows ? "{\"windows\":[" : "{\"forecasts\":[";
+    return;
+  }
+  piece += windows ? "start,end," : "start,end,step,";
+  for (const std::string& label : labels_) absl::StrAppend(&piece, csv_cell(label), ",");
+  piece += windows ? "count,sum,min,max,mean,stddev,first,last,revision,final\n" : "made_at,predicted,actual,reason\n";
+}
+
+void AnswerStream::finish(std::string& piece, bool limited) const {
+  if (options_.format != AnswerFormat::kJson) return;
+  absl::StrAppend(&piece, "\n],\"next\":", limited ? json_text(options_.query.after) : "null", "}\n");
+}
+
+absl::Status AnswerStream::rows(std::string& piece, std::uint64_t most, std::uint64_t& got) {
+  store::Query query = options_.query;
+  query.limit = most;
+  const TimeForm form = options_.times;
+  const bool json = options_.format == AnswerFormat::kJson;
+  const auto separate = [&] { piece += given_ + got == 0 ? "\n" : ",\n"; };
+  if (options_.what == What::kWindows) {
+    return reader_->windows(query, [&](const store::WindowAnswer& a) {
+      const model::Statistics& s = a.shown;
+      const auto first = a.has_order ? std::optional(s.first) : std::nullopt;
+      const auto last = a.has_order ? std::optional(s.last) : std::nullopt;
+      if (json) {
+        separate();
+        piece += fmt::format(
+            "{{\"rollup\":{},\"window\":{},\"labels\":{},\"start\":{},\"end\":{},\"count\":{},\"sum\":{},\"min\":{},"
+            "\"max\":{},\"mean\":{},\"stddev\":{},\"first\":{},\"last\":{},\"revision\":{},\"final\":{}}}",
+            json_text(a.rollup), json_text(a.window), labels_json(a.labels), time_json(a.start, form),
+            time_json(a.end, form), s.count, s.sum, s.min, s.max, s.mean, s.stddev, optional_number(first, "null"),
+            optional_number(last, "null"), a.revision, a.final);
+      } else {
+        absl::StrAppend(&piece, time_text(a.start, form), ",", time_text(a.end, form), ",");
+        append_labels(piece, labels_, a.labels);
+        piece += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", s.count, s.sum, s.min, s.max, s.mean, s.stddev,
+                             optional_number(first, ""), optional_number(last, ""), a.revision, a.final);
+      }
+      ++got;
+      options_.query.after = store::position(a);
+      return store::Continue::kYes;
+    });
+  }
+  return reader_->forecasts(query, [&](const store::ForecastAnswer& a) {
+    if (json) {
+      separate();
+      piece += fmt::format(
+          "{{\"rollup\":{},\"step\":{},\"labels\":{},\"start\":{},\"end\":{},\"made_at\":{},\"predicted\":{},"
+          "\"actual\":{},\"reason\":{}}}",
+          json_text(a.rollup), json_text(a.step), labels_json(a.labels), time_json(a.start, form),
+          time_json(a.end, form), time_json(a.made_at, form), optional_number(a.predicted, "null"),
+          optional_number(a.actual, "null"), a.reason.empty() ? "null" : json_text(a.reason));
+    } else {
+      absl::StrAppend(&piece, time_text(a.start, form), ",", time_text(a.end, form), ",", csv_cell(a.step), ",");
+      append_labels(piece, labels_, a.labels);
+      absl::StrAppend(&piece, time_text(a.made_at, form), ",", optional_number(a.predicted, ""), ",",
+                      optional_number(a.actual, ""), ",", csv_cell(a.reason), "\n");
+    }
+    ++got;
+    options_.query.after = store::position(a);
+    return store::Continue::kYes;
+  });
+}
+
+absl::StatusOr<bool> AnswerStream::next(std::string& piece) {
+  piece.clear();
+  if (std::exchange(first_piece_, false)) begin(piece);
+  const std::uint64_t most = std::min(kRowsPerPiece, options_.query.limit - given_);
+  std::uint64_t got = 0;
+  if (most > 0) {
+    if (absl::Status status = rows(piece, most, got); !status.ok()) return status;
+  }
+  given_ += got;
+  const bool limited = given_ == options_.query.limit;
+  const bool last = got < kRowsPerPiece || limited;
+  if (last) finish(piece, limited && given_ > 0);
+  return !last;
+}
+
+}  // namespace orla::node

@@ -1,0 +1,537 @@
+#include "node/edge_role.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/absl_view.h"
+#include "codec/edge_state.h"
+#include "codec/rows.h"
+#include "link/ranges.h"
+#include "node/uplink_settings.h"
+
+namespace orla::node {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTick{20};
+constexpr std::chrono::milliseconds kRetryCommit{200};
+// Rows of one chunk of a disk edge: about half a message's target size. A memory edge's chunk is never cut, since its
+// state is true only together with all rows; it is sealed before it has more than this.
+constexpr std::size_t kRowsPerChunk = 16'384;
+constexpr std::size_t kShownRejections = 8;
+
+link::OriginSettings origin_settings(const model::NodeSpec& node) {
+  link::OriginSettings settings;
+  settings.node = node.name;
+  settings.durability = node.durability;
+  return settings;
+}
+
+std::vector<std::string> keys_of(const model::Plan& plan, const model::NodeSpec& node) {
+  std::vector<std::string> keys;
+  for (const model::InputSpec& input : plan.fleet.inputs) {
+    if (input.node == node.name) keys.push_back(input.key);
+  }
+  return keys;
+}
+
+}  // namespace
+
+EdgeRole::EdgeRole(const model::Plan& plan, const model::NodeSpec& node, World world, store::EdgeStore* store,
+                   link::UplinkCarrier& carrier, InputPump& pump)
+    : plan_(plan),
+      node_(node),
+      world_(world),
+      store_(store),
+      pump_(pump),
+      alarms_(world.log),
+      origin_(origin_settings(node), world.random),
+      uplink_(uplink_settings(plan.fleet, node), carrier, world.clock, world.random,
+              {.session_up =
+                   [this](const link::UplinkCore::SessionUp& up) {
+                     ++connects_;
+                     uplink_error_.clear();
+                     dictionary_sent_ = 0;
+                     world_.log.info("connected to parent {}", up.parent);
+                     origin_.session_up(world_.clock.steady_now(), up.credit_bytes);
+                     pump_origin();
+                   },
+               .session_down =
+                   [this](const link::UplinkCore::SessionDown& down) {
+                     uplink_error_ = down.reason;
+                     world_.log.warn("lost parent {}: {}", down.parent, down.reason);
+                     origin_.session_down();
+                     pump_origin();
+                   },
+               .message =
+                   [this](link::DownMessage message) {
+                     origin_.received(world_.clock.steady_now(), message);
+                     pump_origin();
+                   },
+               .trouble =
+                   [this](const std::string& text) {
+                     uplink_error_ = text;
+                     world_.log.warn("{}", text);
+                   }}) {
+  for (const model::InputSpec& spec : plan.fleet.inputs) {
+    if (spec.node == node.name) inputs_.emplace_back().spec = &spec;
+  }
+  owed_.resize(inputs_.size());
+  pump_.set_events({.batch = [this](std::size_t input, model::InputBatch batch,
+                                    model::Time paced_now) { on_batch(input, std::move(batch), paced_now); },
+                    .failed = [this](std::size_t input, absl::Status why) { on_input_failed(input, why); }});
+  new_engine();
+}
+
+EdgeRole::~EdgeRole() {
+  pump_.set_events(
+      {.batch = [](std::size_t, model::InputBatch, model::Time) {}, .failed = [](std::size_t, absl::Status) {}});
+}
+
+void EdgeRole::new_engine() {
+  stream::EngineLimits limits;
+  limits.series = static_cast<std::size_t>(limit(plan_.fleet, "series"));
+  limits.groups = static_cast<std::size_t>(limit(plan_.fleet, "groups"));
+  engine_ = std::make_unique<stream::EdgeEngine>(plan_, keys_of(plan_, node_), limits);
+}
+
+absl::Status EdgeRole::start() {
+  if (on_disk()) {
+    if (absl::Status status = restore(); !status.ok()) return status;
+  } else {
+    origin_.start({});
+  }
+  pump_origin();
+  ticker_ = std::make_unique<Ticker>(world_.loop, kTick, [this] { tick(); });
+  uplink_.start();
+  if (on_disk()) start_inputs();
+  return absl::OkStatus();
+}
+
+absl::Status EdgeRole::restore() {
+  absl::StatusOr<store::EdgeRecovery> recovery = store_->recover();
+  if (!recovery.ok()) return recovery.status();
+  for (const std::string& bytes : recovery->journal) {
+    absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(bytes);
+    if (!state.ok()) return state.status();
+    if (absl::Status status = engine_->restore(*state); !status.ok()) return status;
+    journal_bytes_ += bytes.size();
+  }
+  const store::EdgeMeta& meta = recovery->meta;
+  if (meta.epoch != model::Epoch{} && meta.node != node_.name) {
+    return absl::FailedPreconditionError(absl::StrCat("this state belongs to node \"", meta.node, "\", not to \"",
+                                                      node_.name, "\": give every node its own state directory"));
+  }
+  if (!recovery->journal.empty()) {
+    world_.log.info("goes on where it stopped: {} journal entries, {} chunks not yet acknowledged",
+                    recovery->journal.size(), recovery->outbox.size());
+  }
+  origin_.start({meta.epoch, meta.next_sequence, meta.acknowledged, meta.chain, std::move(recovery->outbox)});
+  for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
+  need_snapshot_ = recovery->journal.empty();
+  return absl::OkStatus();
+}
+
+void EdgeRole::start_inputs() {
+  inputs_started_ = true;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const model::InputState& state = engine_->input(i);
+    if (state.ended) {
+      inputs_[i].done = true;
+      continue;
+    }
+    if (stop_requested_) {
+      inputs_[i].done = inputs_[i].stopped = true;
+      continue;
+    }
+    inputs_[i].running = true;
+    inputs_[i].done = false;
+    pump_.start(i, *inputs_[i].spec, state.position);
+  }
+}
+
+void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time paced_now) {
+  Input& input = inputs_[i];
+  if (!input.running) return;
+  const absl::Status status = engine_->apply(i, batch, world_.clock.wall_now());
+  if (!status.ok()) return on_input_failed(i, status);
+  if (paced_now != model::kMinTime) engine_->tick(i, paced_now);
+  samples_in_ += batch.received;
+  samples_since_commit_ += batch.received;
+  for (model::Rejection& rejection : batch.rejections) {
+    if (input.rejections.empty()) {
+      world_.log.warn("{} line {}: {} ({})", input.spec->path.empty() ? input.spec->key : input.spec->path,
+                      rejection.row, rejection.message, rejection.reason);
+    }
+    if (input.rejections.size() == kShownRejections) input.rejections.erase(input.rejections.begin());
+    input.rejections.push_back(std::move(rejection));
+  }
+  dirty_ = true;
+  if (batch.end_of_input) {
+    engine_->end_input(i);
+    input.running = false;
+    input.done = true;
+    force_chunk_ = true;
+    world_.log.info("input {} has ended", input.spec->key);
+  }
+  ++owed_[i];
+  const bool full = samples_since_commit_ >= static_cast<std::uint64_t>(limit(plan_.fleet, "commit_samples")) ||
+                    (!on_disk() && engine_->open_rows() >= kRowsPerChunk) || inputs_done();
+  if (full) commit();
+  release();
+}
+
+// Lets the inputs go on, unless what they would deliver has nowhere to go.
+void EdgeRole::release() {
+  if (failed_commit_ || outbox_full()) return;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    for (; owed_[i] > 0; --owed_[i]) pump_.consumed(i);
+  }
+}
+
+bool EdgeRole::outbox_full() const {
+  return origin_.pending_bytes() >= static_cast<std::uint64_t>(limit(plan_.fleet, "outbox_bytes"));
+}
+
+void EdgeRole::on_input_failed(std::size_t i, const absl::Status& why) {
+  Input& input = inputs_[i];
+  if (!input.running) return;
+  input.running = false;
+  input.done = true;
+  input.error = base::message(why);
+  alarms_.raise(fmt::format("input {} cannot go on: {}", input.spec->key, input.error));
+  engine_->publish_open();
+  dirty_ = force_chunk_ = true;
+  commit();
+}
+
+void EdgeRole::stop_inputs() {
+  if (stop_requested_) return;
+  stop_requested_ = true;
+  pump_.stop();
+  for (Input& input : inputs_) {
+    if (!input.running) continue;
+    input.running = false;
+    input.done = input.stopped = true;
+  }
+  if (!inputs_started_) return;
+  engine_->publish_open();
+  dirty_ = force_chunk_ = true;
+  commit();
+}
+
+bool EdgeRole::inputs_done() const {
+  return inputs_started_ && std::all_of(inputs_.begin(), inputs_.end(), [](const Input& i) { return i.done; });
+}
+
+void EdgeRole::tick() {
+  const base::SteadyTime now = world_.clock.steady_now();
+  uplink_.tick();
+  origin_.tick(now);
+  pump_origin();
+  if (failed_commit_) {
+    if (now >= retry_at_) commit();
+  } else if (now - last_commit_ >= limit_ms(plan_.fleet, "commit_interval_ms")) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const model::Time paced = inputs_[i].running ? pump_.paced_now(i) : model::kMinTime;
+      if (paced != model::kMinTime && engine_->tick(i, paced)) dirty_ = true;
+    }
+    commit();
+  }
+  release();
+  if (shutdown_done_) finish_shutdown();
+}
+
+bool EdgeRole::commit() {
+  last_commit_ = world_.clock.steady_now();
+  if (failed_commit_) {
+    Commit again = *std::move(failed_commit_);
+    failed_commit_.reset();
+    if (!write(again)) return false;
+  }
+  if (!dirty_ || !origin_.ready()) return true;
+  const stream::SealScope scope = on_disk() ? stream::SealScope::kPublished : stream::SealScope::kEverything;
+  std::optional<stream::Sealed> sealed =
+      engine_->seal(scope, force_chunk_ ? stream::SealWhen::kAlways : stream::SealWhen::kSomethingNew);
+  // Memory: a change of state travels with the next chunk.
+  if (!on_disk() && !sealed) return true;
+  // A snapshot is due at the first commit, and when the journal has outgrown its bound and the snapshot before it.
+  const bool snapshot =
+      need_snapshot_ ||
+      journal_bytes_ >
+          std::max<std::uint64_t>(static_cast<std::uint64_t>(limit(plan_.fleet, "journal_bytes")), 2 * snapshot_bytes_);
+  model::EdgeState state;
+  if (snapshot) {
+    engine_->take_changes();  // contained in the snapshot
+    state = engine_->snapshot();
+  } else {
+    state = engine_->take_changes();
+  }
+  Commit commit;
+  commit.entry.snapshot = snapshot;
+  commit.entry.state = codec::encode_edge_state(state);
+  if (sealed) commit.chunks = build_chunks(*sealed, commit.entry.state, snapshot);
+  commit.meta = meta_after(commit.chunks);
+  dirty_ = force_chunk_ = false;
+  samples_since_commit_ = 0;
+  need_snapshot_ = false;
+  journal_bytes_ = snapshot ? 0 : journal_bytes_ + commit.entry.state.size();
+  if (snapshot) snapshot_bytes_ = commit.entry.state.size();
+  return write(commit);
+}
+
+bool EdgeRole::write(Commit& commit) {
+  if (on_disk()) {
+    if (absl::Status status = store_->commit(commit.meta, commit.entry, commit.chunks); !status.ok()) {
+      ++commit_failures_;
+      if (commit_failures_ == 1 || commit_failures_ % 50 == 0) {
+        world_.log.error("commit failed, inputs wait until it succeeds: {}", base::message(status));
+      }
+      retry_at_ = world_.clock.steady_now() + kRetryCommit;
+      failed_commit_ = std::move(commit);
+      return false;
+    }
+  }
+  const base::SteadyTime now = world_.clock.steady_now();
+  for (store::StoredChunk& chunk : commit.chunks) {
+    const model::Sequence sequence = chunk.range.first;
+    const base::Digest chain = chunk.range.chain_after;
+    const std::size_t bytes = chunk.rows.size() + link::wire_bytes(chunk.range);
+    sealed_at_[sequence] = {now, samples_in_ - samples_at_seal_};
+    samples_at_seal_ = samples_in_;
+    if (!on_disk()) kept_.emplace(sequence, std::move(chunk));
+    origin_.sealed(now, bytes, chain);
+  }
+  pump_origin();
+  return true;
+}
+
+std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sealed, const std::string& state,
+                                                       bool snapshot) {
+  std::vector<store::StoredChunk> chunks;
+  model::Sequence sequence = origin_.next_sequence();
+  base::Digest chain = origin_.chain();
+  const std::size_t per_chunk = on_disk() ? kRowsPerChunk : std::max<std::size_t>(1, sealed.rows.size());
+  std::size_t begin = 0;
+  do {
+    const std::size_t end = std::min(sealed.rows.size(), begin + per_chunk);
+    store::StoredChunk chunk;
+    chunk.rows = begin == 0 && end == sealed.rows.size()
+                     ? codec::encode_rows(sealed.rows)
+                     : codec::encode_rows(model::PartialRows(sealed.rows.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                             sealed.rows.begin() + static_cast<std::ptrdiff_t>(end)));
+    chunk.range.node = node_.name;
+    chunk.range.epoch = origin_.epoch();
+    chunk.range.first = chunk.range.last = sequence;
+    chunk.range.chain_before = chain;
+    chunk.range.chain_after = chain = link::chunk_chain(chain, sequence, chunk.rows);
+    // Publication and accounts are true only once all rows of the seal are there: they ride in the last chunk.
+    if (end == sealed.rows.size()) {
+      chunk.range.note.publications = sealed.publications;
+      chunk.range.note.ledgers = sealed.ledgers;
+      if (!on_disk()) chunk.range.note.states.push_back({snapshot, state});
+    }
+    chunks.push_back(std::move(chunk));
+    begin = end;
+    ++sequence;
+  } while (begin < sealed.rows.size());
+  return chunks;
+}
+
+store::EdgeMeta EdgeRole::meta_after(const std::vector<store::StoredChunk>& chunks) const {
+  store::EdgeMeta meta;
+  meta.node = node_.name;
+  meta.epoch = origin_.epoch();
+  meta.next_sequence = origin_.next_sequence() + chunks.size();
+  meta.acknowledged = origin_.acknowledged();
+  meta.chain = chunks.empty() ? origin_.chain() : chunks.back().range.chain_after;
+  return meta;
+}
+
+void EdgeRole::pump_origin() {
+  for (std::vector<link::OriginCore::Action> actions = origin_.take_actions(); !actions.empty();
+       actions = origin_.take_actions()) {
+    for (const link::OriginCore::Action& action : actions) act(action);
+  }
+}
+
+void EdgeRole::act(const link::OriginCore::Action& action) {
+  if (const auto* send = std::get_if<link::OriginCore::SendChunk>(&action)) {
+    send_chunk(*send);
+  } else if (const auto* open = std::get_if<link::OriginCore::SendOpen>(&action)) {
+    uplink_.send(open->message);
+  } else if (const auto* cut = std::get_if<link::OriginCore::Trim>(&action)) {
+    trim(cut->through);
+  } else if (const auto* again = std::get_if<link::OriginCore::Renumber>(&action)) {
+    renumber(*again);
+  } else if (const auto* begin = std::get_if<link::OriginCore::Started>(&action)) {
+    started(*begin);
+  } else if (const auto* lost = std::get_if<link::OriginCore::EpochLost>(&action)) {
+    world_.log.warn("starts again from what the cloud has: {}", lost->reason);
+    pump_.stop();
+    kept_.clear();
+    sealed_at_.clear();
+    inputs_started_ = false;
+    for (Input& input : inputs_) input.running = input.done = false;
+    std::fill(owed_.begin(), owed_.end(), 0);
+    new_engine();
+    dirty_ = false;
+  } else if (const auto* alarm = std::get_if<link::OriginCore::Alarm>(&action)) {
+    alarms_.raise(alarm->text);
+  }
+}
+
+void EdgeRole::started(const link::OriginCore::Started& action) {
+  new_engine();
+  for (const model::StateEntry& entry : action.states) {
+    absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(entry.bytes);
+    absl::Status status = state.ok() ? engine_->restore(*state) : state.status();
+    if (!status.ok()) {
+      alarms_.raise(fmt::format("the state the cloud keeps of this node is unusable: {}", base::message(status)));
+      return;
+    }
+  }
+  samples_in_ = 0;
+  for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
+  samples_at_seal_ = samples_in_;
+  need_snapshot_ = true;
+  world_.log.info("epoch opened at the cloud, {} state entries", action.states.size());
+  start_inputs();
+}
+
+absl::StatusOr<store::StoredChunk> EdgeRole::load(model::Sequence sequence) {
+  if (on_disk()) return store_->load(sequence);
+  const auto found = kept_.find(sequence);
+  if (found == kept_.end()) return absl::NotFoundError(fmt::format("chunk {} is not kept", sequence));
+  return found->second;
+}
+
+void EdgeRole::send_chunk(const link::OriginCore::SendChunk& action) {
+  absl::StatusOr<store::StoredChunk> chunk = load(action.sequence);
+  if (!chunk.ok()) {
+    origin_.unreadable(world_.clock.steady_now(), action.sequence, base::message(chunk.status()));
+    return;
+  }
+  send_dictionary(
+      dictionary_sent_, engine_->groups().size(),
+      [this](std::size_t i) -> const model::GroupDef& { return engine_->groups()[i]; },
+      [this](link::Dictionary message) { uplink_.send(std::move(message)); });
+  link::FrameMessage frame{action.frame, {std::move(chunk->range)}, std::move(chunk->rows)};
+  ++frames_sent_;
+  bytes_sent_ += link::wire_bytes(link::UpMessage(frame));
+  uplink_.send(std::move(frame));
+}
+
+void EdgeRole::trim(model::Sequence through) {
+  sealed_at_.erase(sealed_at_.begin(), sealed_at_.upper_bound(through));
+  if (!on_disk()) {
+    kept_.erase(kept_.begin(), kept_.upper_bound(through));
+    return;
+  }
+  if (absl::Status status = store_->trim(through); !status.ok()) {
+    world_.log.warn("cannot trim the outbox yet: {}", base::message(status));
+  }
+}
+
+void EdgeRole::renumber(const link::OriginCore::Renumber& action) {
+  const base::SteadyTime now = world_.clock.steady_now();
+  // A commit that waits for the disk is numbered in the closed epoch: it has to be through first.
+  if (failed_commit_) return origin_.renumber_failed(now);
+  std::vector<store::StoredChunk> outbox;
+  link::OriginState state;
+  state.epoch = action.epoch;
+  for (model::Sequence s = action.folded + 1; s < origin_.next_sequence(); ++s) {
+    absl::StatusOr<store::StoredChunk> chunk = load(s);
+    if (!chunk.ok()) {
+      alarms_.raise(fmt::format("cannot renumber chunk {}: {}", s, base::message(chunk.status())));
+      return origin_.renumber_failed(now);
+    }
+    model::Range& range = chunk->range;
+    range.epoch = action.epoch;
+    range.first = range.last = state.next_sequence;
+    range.chain_before = state.chain;
+    range.chain_after = state.chain = link::chunk_chain(state.chain, range.first, chunk->rows);
+    state.outbox.emplace_back(state.next_sequence, chunk->rows.size() + link::wire_bytes(range));
+    ++state.next_sequence;
+    outbox.push_back(*std::move(chunk));
+  }
+  store::EdgeMeta meta;
+  meta.node = node_.name;
+  meta.epoch = state.epoch;
+  meta.next_sequence = state.next_sequence;
+  meta.chain = state.chain;
+  if (absl::Status status = store_->renumber(meta, outbox); !status.ok()) {
+    world_.log.error("cannot renumber the outbox yet: {}", base::message(status));
+    return origin_.renumber_failed(now);
+  }
+  world_.log.warn("its epoch was closed at the cloud: {} chunks go on in a new one", outbox.size());
+  sealed_at_.clear();
+  origin_.renumbered(now, state);
+}
+
+void EdgeRole::shutdown(std::function<void(StopReport)> done) {
+  pump_.stop();
+  for (Input& input : inputs_) input.running = false;
+  commit();
+  shutdown_done_ = std::move(done);
+  shutdown_deadline_ = world_.clock.steady_now() + kShutdown;
+  finish_shutdown();
+}
+
+// Disk: done once the last commit is through. Memory: waits for the cloud, as long as there is time.
+void EdgeRole::finish_shutdown() {
+  const bool late = world_.clock.steady_now() >= shutdown_deadline_;
+  const bool settled = on_disk() ? !failed_commit_ : origin_.drained();
+  if (!settled && !late) return;
+  StopReport report;
+  if (!on_disk()) {
+    for (const auto& [sequence, sealed] : sealed_at_) report.unacknowledged_samples += sealed.second;
+    report.unacknowledged_samples += samples_in_ - samples_at_seal_;
+  }
+  ticker_.reset();
+  uplink_.stop();
+  std::exchange(shutdown_done_, nullptr)(report);
+}
+
+void EdgeRole::fill(NodeStatus& status) const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const model::InputState& state = engine_->input(i);
+    InputStatus& out = status.inputs.emplace_back();
+    out.key = inputs_[i].spec->key;
+    out.position = state.position;
+    out.ended = state.ended;
+    out.stopped = inputs_[i].stopped;
+    out.error = inputs_[i].error;
+    out.progress = state.ended ? 1 : inputs_[i].running ? pump_.progress(i) : -1;
+    out.ledger = state.ledger;
+    out.newest = state.newest;
+    out.rejections = inputs_[i].rejections;
+  }
+  status.samples_in = samples_in_;
+  status.commit_failures = commit_failures_;
+  status.alarms = alarms_.latest();
+  UplinkStatus& up = status.uplink.emplace();
+  up.connected = uplink_.core().up();
+  up.parent = uplink_.core().parent();
+  up.connects = connects_;
+  up.frames_sent = frames_sent_;
+  up.bytes_sent = bytes_sent_;
+  up.refusals = origin_.counters().refused;
+  up.error = uplink_error_.empty() ? origin_.stalled() : uplink_error_;
+  OutboxStatus& outbox = status.outbox.emplace();
+  outbox.chunks = origin_.pending_chunks();
+  outbox.bytes = origin_.pending_bytes();
+  outbox.acknowledged = origin_.acknowledged();
+  outbox.last = origin_.next_sequence() - 1;
+  status.lag_s = 0;
+  if (!sealed_at_.empty()) {
+    status.lag_s = std::chrono::duration<double>(world_.clock.steady_now() - sealed_at_.begin()->second.first).count();
+  }
+  status.drained = inputs_done() && !dirty_ && !failed_commit_ && origin_.drained();
+  if (!origin_.ready() || !inputs_started_) status.ready = "waits for the cloud to open its epoch";
+  if (failed_commit_) status.ready = "cannot write its state";
+}
+
+}  // namespace orla::node

@@ -1,0 +1,115 @@
+// An edge: inputs -> acceptance and partials -> chunks -> the way up. docs/decisions/0001-data-flow.md.
+//
+// Disk: journal, chunks and input positions are committed together before a chunk is sent; a commit that fails is tried
+// again as it was, and meanwhile nothing is read. Memory: the epoch is opened at the cloud before anything is read, and
+// every chunk carries the acceptance state that belongs to it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "link/origin_core.h"
+#include "link/uplink.h"
+#include "model/edge_state.h"
+#include "node/input_pump.h"
+#include "node/role.h"
+#include "store/edge_store.h"
+#include "stream/edge_engine.h"
+
+namespace orla::node {
+
+class EdgeRole final : public Role {
+ public:
+  // `store` is null for a memory-only edge. All outlive the role, and so does the plan.
+  EdgeRole(const model::Plan& plan, const model::NodeSpec& node, World world, store::EdgeStore* store,
+           link::UplinkCarrier& carrier, InputPump& pump);
+  ~EdgeRole() override;
+
+  absl::Status start() override;
+  void shutdown(std::function<void(StopReport)> done) override;
+  void stop_inputs() override;
+  void fill(NodeStatus& status) const override;
+
+ private:
+  struct Input {
+    const model::InputSpec* spec = nullptr;
+    bool running = false;
+    bool done = false;  // ended, stopped or failed: nothing more comes in this life
+    bool stopped = false;
+    std::string error;
+    std::vector<model::Rejection> rejections;  // the latest few
+  };
+  // A commit as it goes to the store; kept until the store takes it.
+  struct Commit {
+    store::EdgeMeta meta;
+    store::JournalEntry entry;
+    std::vector<store::StoredChunk> chunks;
+  };
+
+  bool on_disk() const { return store_ != nullptr; }
+  absl::Status restore();
+  void new_engine();
+  void start_inputs();
+  void on_batch(std::size_t input, model::InputBatch batch, model::Time paced_now);
+  void on_input_failed(std::size_t input, const absl::Status& why);
+  void tick();
+  // Seals what is due and makes it durable. False when the store cannot take it now.
+  bool commit();
+  bool write(Commit& commit);
+  std::vector<store::StoredChunk> build_chunks(const stream::Sealed& sealed, const std::string& state, bool snapshot);
+  store::EdgeMeta meta_after(const std::vector<store::StoredChunk>& chunks) const;
+  void pump_origin();
+  void act(const link::OriginCore::Action& action);
+  void send_chunk(const link::OriginCore::SendChunk& action);
+  void renumber(const link::OriginCore::Renumber& action);
+  absl::StatusOr<store::StoredChunk> load(model::Sequence sequence);
+  void trim(model::Sequence through);
+  void started(const link::OriginCore::Started& action);
+  bool inputs_done() const;
+  bool outbox_full() const;
+  void release();
+  void finish_shutdown();
+
+  const model::Plan& plan_;
+  const model::NodeSpec& node_;
+  World world_;
+  store::EdgeStore* store_;
+  InputPump& pump_;
+  Alarms alarms_;
+  std::vector<Input> inputs_;
+  std::unique_ptr<stream::EdgeEngine> engine_;
+  link::OriginCore origin_;
+  link::Uplink uplink_;
+  std::unique_ptr<Ticker> ticker_;
+
+  std::map<model::Sequence, store::StoredChunk> kept_;  // memory: chunks not yet acknowledged
+  std::map<model::Sequence, std::pair<base::SteadyTime, std::uint64_t>> sealed_at_;  // for lag; samples in the chunk
+  std::optional<Commit> failed_commit_;
+  base::SteadyTime retry_at_{};
+  base::SteadyTime last_commit_{};
+  std::uint64_t samples_since_commit_ = 0;
+  std::uint64_t samples_in_ = 0;
+  std::uint64_t samples_at_seal_ = 0;
+  std::uint64_t commit_failures_ = 0;
+  std::uint64_t journal_bytes_ = 0;  // since the newest snapshot
+  std::uint64_t snapshot_bytes_ = 0;
+  bool need_snapshot_ = true;
+  bool dirty_ = false;             // something happened since the last commit
+  bool force_chunk_ = false;       // an input ended: the cloud has to hear of it even without rows
+  std::vector<std::size_t> owed_;  // batches applied and not yet reported consumed, by input
+  std::uint64_t frames_sent_ = 0;
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t connects_ = 0;
+  std::string uplink_error_;
+  std::size_t dictionary_sent_ = 0;
+  bool inputs_started_ = false;
+  bool stop_requested_ = false;
+  std::function<void(StopReport)> shutdown_done_;
+  base::SteadyTime shutdown_deadline_{};
+};
+
+}  // namespace orla::node
