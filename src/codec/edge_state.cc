@@ -1,0 +1,225 @@
+// Format (in an envelope, kind "S"):
+//
+//   flags         1 byte: 1 = snapshot, 2 = sealed everything
+//   new series    number; for each: metric (text), labels
+//   new groups    number; for each: stream (text), definition (8 bytes), slice in ns (8 bytes), decimals (1 byte),
+//   labels sealed        publications (account.cc) open          text: encode_rows() series        number; time unit, 1
+//   byte: 0 = s, 1 = ms, 2 = us, 3 = ns (0 when none follow); for each: its id (the
+//                 first) or id - id before - 1; 4 * (number of held samples) + 1 when it has a watermark;
+//                 the watermark in time units, minus that of the one before that has one (the first: minus 0), zigzag;
+//                 for each held sample: time - watermark in ns (zigzag, minus 0 when there is none), value (8 bytes),
+//                 input
+//   inputs        number; for each: key (text), offset, row, 1 when ended else 0 (1 byte), newest (8 bytes), ledger
+//                 (account.cc)
+//   publications  (account.cc)
+//
+// Labels: their number; name and value (text) for each. Differences of times are modulo 2^64.
+#include "codec/edge_state.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "codec/account.h"
+#include "codec/envelope.h"
+#include "codec/rows.h"
+
+namespace orla::codec {
+
+using base::ByteReader;
+using base::ByteWriter;
+
+namespace {
+
+constexpr Format kFormat = {'S', 1, "edge state"};
+constexpr std::array<std::int64_t, 4> kTimeUnits = {1'000'000'000, 1'000'000, 1'000, 1};
+constexpr std::size_t kMostHeld = 2;
+
+std::uint64_t bits(model::Time t) { return static_cast<std::uint64_t>(model::to_ns(t)); }
+
+void put_labels(ByteWriter& to, const std::vector<model::Label>& labels) {
+  to.varint(labels.size());
+  for (const auto& [name, value] : labels) {
+    to.text(name);
+    to.text(value);
+  }
+}
+
+void get_labels(ByteReader& from, std::vector<model::Label>& labels) {
+  for (std::size_t left = get_count(from, 2); left > 0; --left) {
+    auto& [name, value] = labels.emplace_back();
+    name = from.text();
+    value = from.text();
+  }
+}
+
+bool has_watermark(const model::SeriesState& s) { return s.watermark != model::kMinTime; }
+
+std::uint8_t choose_time_unit(const std::vector<model::SeriesState>& series) {
+  std::uint8_t unit = 0;
+  for (const model::SeriesState& s : series)
+    while (has_watermark(s) && model::to_ns(s.watermark) % kTimeUnits[unit] != 0) ++unit;
+  return unit;
+}
+
+void put_series(ByteWriter& to, const std::vector<model::SeriesState>& series) {
+  to.varint(series.size());
+  const std::uint8_t unit = choose_time_unit(series);
+  to.u8(unit);
+  std::uint64_t next = 0;
+  std::int64_t before = 0;  // in units
+  for (const model::SeriesState& s : series) {
+    to.varint(index(s.series) - next);
+    next = std::uint64_t{index(s.series)} + 1;
+    to.varint(4 * s.held.size() + (has_watermark(s) ? 1 : 0));
+    if (has_watermark(s)) {
+      const std::int64_t units = model::to_ns(s.watermark) / kTimeUnits[unit];
+      to.varint(base::zigzag(
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(units) - static_cast<std::uint64_t>(before))));
+      before = units;
+    }
+    const std::uint64_t since = has_watermark(s) ? bits(s.watermark) : 0;
+    for (const model::HeldSample& h : s.held) {
+      to.varint(base::zigzag(static_cast<std::int64_t>(bits(h.time) - since)));
+      to.u64(std::bit_cast<std::uint64_t>(h.value));
+      to.varint(h.input);
+    }
+  }
+}
+
+const char* get_series(ByteReader& from, std::vector<model::SeriesState>& series) {
+  const std::size_t count = get_count(from, 2);
+  const std::uint8_t unit = from.u8();
+  if (unit >= kTimeUnits.size()) return "bad time unit";
+  std::uint64_t next = 0;
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    model::SeriesState& s = series.emplace_back();
+    const std::uint64_t gap = from.varint();
+    if (gap > UINT32_MAX || next + gap > UINT32_MAX) return "series number out of range";
+    s.series = model::SeriesId{static_cast<std::uint32_t>(next + gap)};
+    next += gap + 1;
+    const std::uint64_t code = from.varint();
+    const std::uint64_t held = code / 4;
+    if (held > kMostHeld || code % 4 > 1) return "bad series state";
+    if (code % 4 == 1) {
+      before = static_cast<std::int64_t>(static_cast<std::uint64_t>(before) +
+                                         static_cast<std::uint64_t>(base::unzigzag(from.varint())));
+      std::int64_t ns = 0;
+      if (__builtin_mul_overflow(before, kTimeUnits[unit], &ns) || ns == INT64_MIN) return "watermark out of range";
+      s.watermark = model::from_ns(ns);
+    }
+    const std::uint64_t since = has_watermark(s) ? bits(s.watermark) : 0;
+    for (std::uint64_t k = 0; k < held; ++k) {
+      model::HeldSample& h = s.held.emplace_back();
+      h.time =
+          model::from_ns(static_cast<std::int64_t>(since + static_cast<std::uint64_t>(base::unzigzag(from.varint()))));
+      h.value = std::bit_cast<double>(from.u64());
+      const std::uint64_t input = from.varint();
+      if (!std::isfinite(h.value) || input > UINT32_MAX) return "bad held sample";
+      h.input = static_cast<std::uint32_t>(input);
+    }
+    if (from.failed()) break;
+  }
+  return nullptr;
+}
+
+void put_inputs(ByteWriter& to, const std::vector<model::InputState>& inputs) {
+  to.varint(inputs.size());
+  for (const model::InputState& input : inputs) {
+    to.text(input.key);
+    to.varint(input.position.offset);
+    to.varint(input.position.row);
+    to.u8(input.ended ? 1 : 0);
+    put_time(to, input.newest);
+    put_ledger(to, input.ledger);
+  }
+}
+
+const char* get_inputs(ByteReader& from, std::vector<model::InputState>& inputs) {
+  for (std::size_t left = get_count(from, 36); left > 0; --left) {
+    model::InputState& input = inputs.emplace_back();
+    input.key = from.text();
+    input.position.offset = from.varint();
+    input.position.row = from.varint();
+    const std::uint8_t ended = from.u8();
+    if (ended > 1) return "bad input state";
+    input.ended = ended == 1;
+    input.newest = get_time(from);
+    if (const char* wrong = get_ledger(from, input.ledger)) return wrong;
+  }
+  return nullptr;
+}
+
+absl::Status read(ByteReader& from, model::EdgeState& state) {
+  const std::uint8_t flags = from.u8();
+  if (flags > 3) return malformed(kFormat, "unknown flags");
+  state.snapshot = (flags & 1) != 0;
+  state.sealed_everything = (flags & 2) != 0;
+  for (std::size_t left = get_count(from, 2); left > 0; --left) {
+    model::Series& series = state.new_series.emplace_back();
+    series.metric = from.text();
+    get_labels(from, series.labels);
+  }
+  for (std::size_t left = get_count(from, 19); left > 0; --left) {
+    model::GroupDef& group = state.new_groups.emplace_back();
+    group.stream = from.text();
+    group.definition = from.u64();
+    group.slice_ns = static_cast<std::int64_t>(from.u64());
+    group.decimals = from.u8();
+    get_labels(from, group.labels);
+    if (!from.failed() && (group.slice_ns <= 0 || group.decimals > model::kMaxDecimals))
+      return malformed(kFormat, "a group whose slice or decimals are out of range");
+  }
+  if (const char* wrong = get_publications(from, state.sealed)) return malformed(kFormat, wrong);
+  const std::string_view open = from.text();
+  if (from.failed()) return malformed(kFormat, "ends early");
+  absl::StatusOr<model::PartialRows> rows = decode_rows(open);
+  if (!rows.ok()) return rows.status();
+  state.open = *std::move(rows);
+  if (const char* wrong = get_series(from, state.series)) return malformed(kFormat, wrong);
+  if (const char* wrong = get_inputs(from, state.inputs)) return malformed(kFormat, wrong);
+  if (const char* wrong = get_publications(from, state.publications)) return malformed(kFormat, wrong);
+  if (!from.finished()) return malformed(kFormat, "too short, too long or a number that is not in its shortest form");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string encode_edge_state(const model::EdgeState& state) {
+  std::string out = begin_envelope(kFormat);
+  ByteWriter to(out);
+  to.u8(static_cast<std::uint8_t>((state.snapshot ? 1 : 0) + (state.sealed_everything ? 2 : 0)));
+  to.varint(state.new_series.size());
+  for (const model::Series& series : state.new_series) {
+    to.text(series.metric);
+    put_labels(to, series.labels);
+  }
+  to.varint(state.new_groups.size());
+  for (const model::GroupDef& group : state.new_groups) {
+    to.text(group.stream);
+    to.u64(group.definition);
+    to.u64(static_cast<std::uint64_t>(group.slice_ns));
+    to.u8(static_cast<std::uint8_t>(group.decimals));
+    put_labels(to, group.labels);
+  }
+  put_publications(to, state.sealed);
+  to.text(encode_rows(state.open));
+  put_series(to, state.series);
+  put_inputs(to, state.inputs);
+  put_publications(to, state.publications);
+  end_envelope(out);
+  return out;
+}
+
+absl::StatusOr<model::EdgeState> decode_edge_state(std::string_view bytes) {
+  const absl::StatusOr<std::string_view> body = open_envelope(kFormat, bytes);
+  if (!body.ok()) return body.status();
+  ByteReader from(*body);
+  model::EdgeState state;
+  const absl::Status status = read(from, state);
+  if (!status.ok()) return status;
+  return state;
+}
+
+}  // namespace orla::codec

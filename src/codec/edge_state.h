@@ -1,0 +1,18 @@
+// An edge's state, or a change of it, to bytes and back: the entries of its journal. The format is at the head of
+// edge_state.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "model/edge_state.h"
+
+namespace orla::codec {
+
+// state.open is canonical; state.series rises by id; the publications rise by metric; at most 2 samples are held per
+// series.
+std::string encode_edge_state(const model::EdgeState& state);
+absl::StatusOr<model::EdgeState> decode_edge_state(std::string_view bytes);
+
+}  // namespace orla::codec
