@@ -48,4 +48,9 @@ absl::StatusOr<Address> parse_address(std::string_view text) {
   return address;
 }
 
+std::string to_string(const Address& address) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return fmt::format("{}{}{}:{}", v6 ? "[" : "", address.host, v6 ? "]" : "", address.port);
+}
+
 }  // namespace orla::model

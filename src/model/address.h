@@ -18,5 +18,7 @@ struct Address {
 // Only loopback addresses (127.0.0.0/8, ::1, localhost): whatever leaves the machine needs TLS, which does not exist
 // yet. The message of an error is "found; expected ...".
 absl::StatusOr<Address> parse_address(std::string_view text);
+// "127.0.0.1:7411", "[::1]:7411"
+std::string to_string(const Address& address);
 
 }  // namespace orla::model

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
-#include "node/address.h"
+#include "model/address.h"
 
 namespace orla::node {
 
@@ -23,7 +23,7 @@ namespace {
 using base::absl_view;
 
 struct Target {
-  HostPort where;
+  model::Address where;
   std::string path;
 };
 
@@ -35,7 +35,7 @@ absl::StatusOr<Target> parse_url(std::string_view url) {
         absl::StrCat("URL ", absl_view(url), ": https is not supported yet, use http://"));
   }
   const std::size_t slash = rest.find('/');
-  absl::StatusOr<HostPort> where = parse_loopback(rest.substr(0, slash));
+  absl::StatusOr<model::Address> where = model::parse_address(rest.substr(0, slash));
   if (!where.ok()) return where.status();
   return Target{*std::move(where), slash == std::string_view::npos ? "/" : std::string(rest.substr(slash))};
 }
@@ -49,7 +49,7 @@ class Connection {
     beast::error_code error;
     const tcp::endpoint endpoint(asio::ip::make_address(target.where.host, error), target.where.port);
     if (error) return absl::InvalidArgumentError(absl::StrCat("host ", target.where.host, ": ", error.message()));
-    where_ = to_string(target.where);
+    where_ = model::to_string(target.where);
     return step("connect to",
                 [&](auto done) { stream_.async_connect(endpoint, [done](beast::error_code e) { done(e); }); });
   }
@@ -100,7 +100,7 @@ class Connection {
 
 http::request<http::string_body> make_request(http::verb verb, const Target& target, std::string_view body) {
   http::request<http::string_body> request(verb, target.path, 11);
-  request.set(http::field::host, to_string(target.where));
+  request.set(http::field::host, model::to_string(target.where));
   request.set(http::field::user_agent, "orla");
   request.keep_alive(false);
   request.body() = std::string(body);

@@ -16,7 +16,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "node/address.h"
+#include "model/address.h"
 
 namespace orla::node {
 
@@ -242,7 +242,7 @@ class BeastServer final : public HttpServer {
   }
 
   absl::Status open(const std::string& address) {
-    const absl::StatusOr<HostPort> where = parse_loopback(address);
+    const absl::StatusOr<model::Address> where = model::parse_address(address);
     if (!where.ok()) return where.status();
     beast::error_code error;
     const tcp::endpoint endpoint(asio::ip::make_address(where->host, error), where->port);
@@ -257,7 +257,7 @@ class BeastServer final : public HttpServer {
     }
     if (error)
       return absl::UnavailableError(absl::StrCat("cannot listen on HTTP address ", address, ": ", error.message()));
-    address_ = to_string(HostPort{where->host, acceptor_.local_endpoint().port()});
+    address_ = model::to_string(model::Address{where->host, acceptor_.local_endpoint().port()});
     accept();
     thread_ = std::thread([this] { io_.run(); });
     return absl::OkStatus();

@@ -7,7 +7,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
-#include "node/address.h"
+#include "model/address.h"
 #include "node/http_client.h"
 
 namespace orla::node {
@@ -45,7 +45,7 @@ class HttpServerTest : public ::testing::Test {
   std::string raw(const std::string& bytes) {
     asio::io_context io;
     asio::ip::tcp::socket socket(io);
-    const HostPort where = *parse_loopback(server_->address());
+    const model::Address where = *model::parse_address(server_->address());
     socket.connect({asio::ip::make_address(where.host), where.port});
     asio::write(socket, asio::buffer(bytes));
     std::string got;
@@ -110,7 +110,7 @@ TEST_F(HttpServerTest, RefusesConnectionsOverTheLimit) {
   start(limits);
   asio::io_context io;
   asio::ip::tcp::socket first(io);
-  const HostPort where = *parse_loopback(server_->address());
+  const model::Address where = *model::parse_address(server_->address());
   first.connect({asio::ip::make_address(where.host), where.port});
   asio::write(first, asio::buffer(std::string("GET /1 HTTP/1.1\r\n\r\n")));
   std::string got(12, '\0');

@@ -1,0 +1,44 @@
+#include "node/verification.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "node/generator_rows.h"
+#include "store/cloud_reader.h"
+#include "verify/csv_rows.h"
+
+namespace orla::node {
+
+absl::StatusOr<verify::Report> verify_fleet(const model::Plan& plan, const std::map<std::string, InputReport>& inputs,
+                                            const std::string& cloud_file,
+                                            const std::function<void(const std::string& input_key)>& progress) {
+  absl::StatusOr<std::unique_ptr<verify::Oracle>> oracle = verify::Oracle::create(plan);
+  if (!oracle.ok()) return oracle.status();
+  for (std::size_t i = 0; i < plan.fleet.inputs.size(); ++i) {
+    const model::InputSpec& spec = plan.fleet.inputs[i];
+    const auto report = inputs.find(spec.key);
+    if (report == inputs.end()) {
+      return absl::FailedPreconditionError(absl::StrCat("input ", spec.key, " was not reported by node ", spec.node));
+    }
+    progress(spec.key);
+    absl::StatusOr<std::unique_ptr<verify::RowSource>> rows =
+        spec.kind == model::InputSpec::Kind::kGenerator ? open_generator_rows(spec) : verify::open_csv_rows(spec);
+    if (!rows.ok()) return rows.status();
+    if (absl::Status status = (*oracle)->read(i, report->second.end, **rows); !status.ok()) return status;
+  }
+  (*oracle)->finish();
+
+  verify::Comparison comparison(plan, **oracle);
+  absl::StatusOr<std::unique_ptr<store::CloudReader>> reader = store::CloudReader::open(cloud_file);
+  if (!reader.ok()) return reader.status();
+  const absl::Status read = (*reader)->windows({}, [&](const store::WindowAnswer& a) {
+    comparison.add(verify::StoredWindow{std::string(a.rollup), std::string(a.window), a.labels, a.start, a.end, a.shown,
+                                        a.has_order});
+    return store::Continue::kYes;
+  });
+  if (!read.ok()) return read;
+  for (const auto& [key, input] : inputs) comparison.add(key, input.ledger);
+  return comparison.finish();
+}
+
+}  // namespace orla::node
