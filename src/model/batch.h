@@ -13,7 +13,7 @@ namespace orla::model {
 
 // Where an input stands: everything before it has been handed over. Zero is the start.
 struct Position {
-  std::uint64_t offset = 0;  // bytes of the (decompressed) input, or samples of a generator
+  std::uint64_t offset = 0;  // bytes of the (decompressed) input; of a generator see ingest/generator_input.h
   std::uint64_t row = 0;     // lines (CSV, header included) or rows read so far
   friend bool operator==(const Position&, const Position&) = default;
 };

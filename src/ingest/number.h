@@ -1,0 +1,29 @@
+// Numbers from text, correctly rounded.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace orla::ingest {
+
+enum class Parsed : std::uint8_t {
+  kNumber,     // finite
+  kNotFinite,  // nan, inf, infinity (any case, signed), or beyond the range of a double
+  kNone,       // no number, or something after it
+};
+
+// All of `text`: [+-] digits [. digits] [e [+-] digits], where one side of the point may be missing. The nearest
+// double, ties to even; what is too small becomes a zero.
+Parsed parse_number(std::string_view text, double& out);
+
+// An unsigned integer of decimal digits alone, at most `max`.
+bool parse_unsigned(std::string_view text, std::uint64_t max, std::uint64_t& out);
+
+// 10^0 .. 10^22, the powers of ten that are doubles. An integer up to 2^53 divided by one of them is rounded once, so
+// it is the double nearest to that decimal (Clinger 1990).
+inline constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                        1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                        1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+}  // namespace orla::ingest

@@ -1,0 +1,16 @@
+#include "ingest/selection.h"
+
+#include <algorithm>
+
+namespace orla::ingest {
+
+bool Selection::wants(const std::vector<model::Label>& labels) const {
+  for (const auto& [name, values] : accepted_) {
+    const auto label = std::find_if(labels.begin(), labels.end(), [&](const auto& l) { return l.first == name; });
+    const std::string value = label == labels.end() ? "" : label->second;
+    if (std::find(values.begin(), values.end(), value) == values.end()) return false;
+  }
+  return true;
+}
+
+}  // namespace orla::ingest
