@@ -71,12 +71,13 @@ EdgeState some_state(base::Random& random) {
   s.sealed_everything = random.below(2) == 0;
   s.new_series = {{"load", {{"house", "1"}, {"plug", ""}}}, {"work", {}}};
   s.new_groups = {{"plug_load", random.next(), kMinute, 3, {{"house", "1"}}}};
-  s.sealed = {{"load", from_ns(5)}, {"work", model::kMaxTime}};
+  s.sealed = {{"house_load", from_ns(5)}, {"plug_load", model::kMaxTime}};
   s.open = some_rows(random, 20);
   std::uint32_t id = 0;
   for (int i = 0; i < 12; ++i) {
     model::SeriesState& series = s.series.emplace_back();
     series.series = model::SeriesId{id += 1 + static_cast<std::uint32_t>(random.below(3))};
+    series.input = static_cast<std::uint32_t>(random.below(3));
     if (random.below(4) != 0) series.watermark = from_ns(static_cast<std::int64_t>(random.below(2000)) * 1'000'000'000);
     if (random.below(8) == 0) series.watermark = from_ns(static_cast<std::int64_t>(random.next()));
     for (std::uint64_t k = random.below(3); k > 0; --k)

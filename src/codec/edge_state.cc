@@ -3,10 +3,12 @@
 //   flags         1 byte: 1 = snapshot, 2 = sealed everything
 //   new series    number; for each: metric (text), labels
 //   new groups    number; for each: stream (text), definition (8 bytes), slice in ns (8 bytes), decimals (1 byte),
-//   labels sealed        publications (account.cc) open          text: encode_rows() series        number; time unit, 1
-//   byte: 0 = s, 1 = ms, 2 = us, 3 = ns (0 when none follow); for each: its id (the
-//                 first) or id - id before - 1; 4 * (number of held samples) + 1 when it has a watermark;
-//                 the watermark in time units, minus that of the one before that has one (the first: minus 0), zigzag;
+//                 labels
+//   sealed        number; for each: stream (text), time (8 bytes); sorted by stream
+//   open          text: encode_rows()
+//   series        number; time unit, 1 byte: 0 = s, 1 = ms, 2 = us, 3 = ns (0 when none follow); for each: its id (the
+//                 first) or id - id before - 1; 4 * (number of held samples) + 1 when it has a watermark; the watermark
+//                 in time units, minus that of the one before that has one (the first: minus 0), zigzag; its input;
 //                 for each held sample: time - watermark in ns (zigzag, minus 0 when there is none), value (8 bytes),
 //                 input
 //   inputs        number; for each: key (text), offset, row, 1 when ended else 0 (1 byte), newest (8 bytes), ledger
@@ -78,6 +80,7 @@ void put_series(ByteWriter& to, const std::vector<model::SeriesState>& series) {
           static_cast<std::int64_t>(static_cast<std::uint64_t>(units) - static_cast<std::uint64_t>(before))));
       before = units;
     }
+    to.varint(s.input);
     const std::uint64_t since = has_watermark(s) ? bits(s.watermark) : 0;
     for (const model::HeldSample& h : s.held) {
       to.varint(base::zigzag(static_cast<std::int64_t>(bits(h.time) - since)));
@@ -88,7 +91,7 @@ void put_series(ByteWriter& to, const std::vector<model::SeriesState>& series) {
 }
 
 const char* get_series(ByteReader& from, std::vector<model::SeriesState>& series) {
-  const std::size_t count = get_count(from, 2);
+  const std::size_t count = get_count(from, 3);
   const std::uint8_t unit = from.u8();
   if (unit >= kTimeUnits.size()) return "bad time unit";
   std::uint64_t next = 0;
@@ -109,6 +112,9 @@ const char* get_series(ByteReader& from, std::vector<model::SeriesState>& series
       if (__builtin_mul_overflow(before, kTimeUnits[unit], &ns) || ns == INT64_MIN) return "watermark out of range";
       s.watermark = model::from_ns(ns);
     }
+    const std::uint64_t deliverer = from.varint();
+    if (deliverer > UINT32_MAX) return "input number out of range";
+    s.input = static_cast<std::uint32_t>(deliverer);
     const std::uint64_t since = has_watermark(s) ? bits(s.watermark) : 0;
     for (std::uint64_t k = 0; k < held; ++k) {
       model::HeldSample& h = s.held.emplace_back();
@@ -171,7 +177,12 @@ absl::Status read(ByteReader& from, model::EdgeState& state) {
     if (!from.failed() && (group.slice_ns <= 0 || group.decimals > model::kMaxDecimals))
       return malformed(kFormat, "a group whose slice or decimals are out of range");
   }
-  if (const char* wrong = get_publications(from, state.sealed)) return malformed(kFormat, wrong);
+  for (std::size_t left = get_count(from, 9); left > 0; --left) {
+    model::SealedStream sealed{std::string(from.text()), get_time(from)};
+    if (!state.sealed.empty() && sealed.stream <= state.sealed.back().stream)
+      return malformed(kFormat, "sealed streams that are not sorted");
+    state.sealed.push_back(std::move(sealed));
+  }
   const std::string_view open = from.text();
   if (from.failed()) return malformed(kFormat, "ends early");
   absl::StatusOr<model::PartialRows> rows = decode_rows(open);
@@ -203,7 +214,11 @@ std::string encode_edge_state(const model::EdgeState& state) {
     to.u8(static_cast<std::uint8_t>(group.decimals));
     put_labels(to, group.labels);
   }
-  put_publications(to, state.sealed);
+  to.varint(state.sealed.size());
+  for (const model::SealedStream& sealed : state.sealed) {
+    to.text(sealed.stream);
+    put_time(to, sealed.time);
+  }
   to.text(encode_rows(state.open));
   put_series(to, state.series);
   put_inputs(to, state.inputs);

@@ -10,8 +10,8 @@
 
 namespace orla::codec {
 
-// state.open is canonical; state.series rises by id; the publications rise by metric; at most 2 samples are held per
-// series.
+// state.open is canonical; state.series rises by id, publications by metric, sealed streams by name; at most 2 samples
+// are held per series.
 std::string encode_edge_state(const model::EdgeState& state);
 absl::StatusOr<model::EdgeState> decode_edge_state(std::string_view bytes);
 

@@ -21,8 +21,16 @@ struct HeldSample {
 struct SeriesState {
   SeriesId series{};
   Time watermark = kMinTime;     // largest accepted event time
+  std::uint32_t input = 0;       // index of the edge's input that delivered it last
   std::vector<HeldSample> held;  // at most 2, in order of arrival
   friend bool operator==(const SeriesState&, const SeriesState&) = default;
+};
+
+// Open rows of the stream's slices ending at or before the time are gone. kMaxTime: all of them.
+struct SealedStream {
+  std::string stream;  // name, whatever the definition
+  Time time{};
+  friend bool operator==(const SealedStream&, const SealedStream&) = default;
 };
 
 struct InputState {
@@ -36,15 +44,14 @@ struct InputState {
 
 // A change of an edge's state since the commit before; as a snapshot, the whole state. Applying a snapshot and the
 // changes after it in order gives the state. Everything is absolute (a value replaces the one before), nothing is added
-// up.
+// up. Inputs are numbered in the order in which they were first listed in `inputs`.
 struct EdgeState {
   bool snapshot = false;
   std::vector<Series> new_series;    // numbers continue: series known before, then these
   std::vector<GroupDef> new_groups;  // likewise
-  std::vector<Publication>
-      sealed;  // applied first: open rows of the metric's streams ending at or before the time are gone
-  bool sealed_everything = false;  // applied first: all open rows are gone
-  PartialRows open;                // then: these open rows have these contents
+  std::vector<SealedStream> sealed;  // applied first; sorted by stream
+  bool sealed_everything = false;    // applied first: all open rows are gone
+  PartialRows open;                  // then: these open rows have these contents
   std::vector<SeriesState> series;
   std::vector<InputState> inputs;
   std::vector<Publication> publications;
