@@ -44,10 +44,10 @@ absl::Status check_files(const Fleet& fleet, std::string_view node) {
     if (input.kind != InputSpec::Kind::kCsv || (!node.empty() && input.node != node)) continue;
     std::string problem;
     std::error_code error;
-    const auto status = std::filesystem::status(input.path, error);
-    if (!std::filesystem::exists(status)) {
+    const std::filesystem::file_type type = std::filesystem::status(input.path, error).type();
+    if (type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none) {
       problem = "there is no such file";
-    } else if (std::filesystem::is_directory(status)) {
+    } else if (type == std::filesystem::file_type::directory) {
       problem = "it is a folder";
     } else if (::access(input.path.c_str(), R_OK) != 0) {
       problem = "it may not be read: " + std::generic_category().message(errno);

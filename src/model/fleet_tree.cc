@@ -7,7 +7,9 @@
 
 #include "base/utf8.h"
 
-// toml++ is compiled here only.
+// toml++ is compiled here only. Its assertions are off: that of parse_key fails for a file with "[/", which the code
+// after it reports as it should.
+#define TOML_ASSERT(expression) static_assert(true)
 #include <toml++/toml.h>
 
 namespace orla::model {
