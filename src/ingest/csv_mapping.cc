@@ -28,6 +28,10 @@ class MappingParser final : public RowParser {
       metric_of_.push_back(static_cast<std::size_t>(known - metrics_.begin()));
       if (known == metrics_.end()) metrics_.push_back(value.metric);
     }
+    for (const std::string& marker : mapping_.missing) {
+      double number = 0;
+      if (read_value(marker, number) == Parsed::kNumber) missing_numbers_.push_back(number);
+    }
   }
 
   bool wants_header() const override { return mapping_.header; }
@@ -169,6 +173,7 @@ class MappingParser final : public RowParser {
       double value = 0;
       const Parsed parsed = read_value(cell, value);
       if (parsed == Parsed::kNumber) {
+        if (std::find(missing_numbers_.begin(), missing_numbers_.end(), value) != missing_numbers_.end()) continue;
         samples_.emplace_back(metric_of_[i], value);
         continue;
       }
@@ -209,6 +214,7 @@ class MappingParser final : public RowParser {
   Selection selection_;
   std::vector<std::string> metrics_;    // distinct
   std::vector<std::size_t> metric_of_;  // by value column
+  std::vector<double> missing_numbers_;
   CsvColumns columns_;
   absl::flat_hash_map<std::string, Thing> things_;
   // Of the present row.

@@ -178,6 +178,14 @@ TEST(CsvMapping, TwoColumnsOfOneMetricAreOneSeries) {
   EXPECT_EQ(all.samples.at("temperature{building=A,room=a}"), (Samples{{unix_s(100), 1}, {unix_s(100), 2}}));
 }
 
+TEST(CsvMapping, AMissingNumberHoweverItIsWritten) {
+  model::CsvMapping m = weather();
+  m.missing = {"-200", "n/a"};
+  const Everything all = read(m, "room,time,temp,hum\na,100,-200.0,-2e2\na,101,-200,-200.5\na,102,n/a,+200\n");
+  EXPECT_EQ(all.samples.at("humidity{building=A,room=a}"), (Samples{{unix_s(101), -200.5}, {unix_s(102), 200}}));
+  EXPECT_EQ(all.received, 2U);
+}
+
 TEST(CsvMapping, NoRows) {
   EXPECT_EQ(read(weather(), "").received, 0U);
   EXPECT_EQ(read(weather(), "\n\r\n").received, 0U);

@@ -4,11 +4,15 @@
 
 namespace orla::ingest {
 
+Selection::Selection(const Accepted& accepted) {
+  for (const auto& [name, values] : accepted) accepted_.emplace(name, std::set(values.begin(), values.end()));
+}
+
 bool Selection::wants(const std::vector<model::Label>& labels) const {
   for (const auto& [name, values] : accepted_) {
     const auto label = std::find_if(labels.begin(), labels.end(), [&](const auto& l) { return l.first == name; });
     const std::string value = label == labels.end() ? "" : label->second;
-    if (std::find(values.begin(), values.end(), value) == values.end()) return false;
+    if (!values.contains(value)) return false;
   }
   return true;
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/series.h"
@@ -16,11 +16,11 @@ class Selection {
   // Label -> accepted values; every label named must match. A label the series lacks has the value "".
   using Accepted = std::map<std::string, std::vector<std::string>>;
   Selection() = default;  // takes every series
-  explicit Selection(Accepted accepted) : accepted_(std::move(accepted)) {}
+  explicit Selection(const Accepted& accepted);
   bool wants(const std::vector<model::Label>& labels) const;
 
  private:
-  Accepted accepted_;
+  std::map<std::string, std::set<std::string>> accepted_;
 };
 
 }  // namespace orla::ingest

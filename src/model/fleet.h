@@ -56,11 +56,11 @@ struct CsvMapping {
   bool header = true;
   char delimiter = ',';
   char decimal_mark = '.';
-  std::string time_column;  // a header name, or a 1-based number as text
+  std::string time_column;  // a header name, or a 1-based number as text; or several: "Date+Time"
   std::string time_format;  // "unix", "unix_ms", "unix_us", "unix_ns", "rfc3339" or a strptime-like format (%Y-%m-%d
                             // %H:%M:%S, %E*S ...)
   std::string time_zone;    // of times without an offset; an IANA name
-  std::vector<std::string> missing;  // cells that mean "no value": skipped, not counted
+  std::vector<std::string> missing;  // cells that mean "no value" (numbers by value): skipped, not counted
   struct LabelColumn {
     std::string label;
     std::string column;

@@ -152,6 +152,10 @@ class MappedRows final : public CsvRows {
   MappedRows(const model::InputSpec& spec, absl::TimeZone zone, std::unique_ptr<base::ByteSource> bytes)
       : CsvRows(std::move(bytes)), mapping_(spec.mapping), select_(spec.select), zone_(zone) {
     wants_header_ = mapping_.header;
+    for (const std::string& marker : mapping_.missing) {
+      double number = 0;
+      if (read_value(marker, number) == Number::kFinite) missing_numbers_.push_back(number);
+    }
   }
 
   absl::Status find_columns(const std::vector<std::string>& header) {
@@ -239,23 +243,26 @@ class MappedRows final : public CsvRows {
       return;
     }
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      std::string cell = (*cells)[values_[i]];
+      const std::string& cell = (*cells)[values_[i]];
       if (std::find(mapping_.missing.begin(), mapping_.missing.end(), cell) != mapping_.missing.end()) continue;
-      if (mapping_.decimal_mark != '.') {
-        if (cell.find('.') != std::string::npos) {
-          row.rejected = "malformed";
-          return;
-        }
-        std::replace(cell.begin(), cell.end(), mapping_.decimal_mark, '.');
-      }
       double value = 0;
-      const Number number = read_number(cell, value);
+      const Number number = read_value(cell, value);
       if (number != Number::kFinite) {
         row.rejected = number == Number::kNotFinite ? "not_finite" : "malformed";
         return;
       }
+      // A number means "missing" however it is written.
+      if (std::find(missing_numbers_.begin(), missing_numbers_.end(), value) != missing_numbers_.end()) continue;
       row.samples.push_back({series_of(mapping_.values[i].metric, labels), *time, value});
     }
+  }
+
+  Number read_value(std::string text, double& value) const {
+    if (mapping_.decimal_mark != '.') {
+      if (text.find('.') != std::string::npos) return Number::kNone;
+      std::replace(text.begin(), text.end(), mapping_.decimal_mark, '.');
+    }
+    return read_number(text, value);
   }
 
   std::uint32_t series_of(const std::string& metric, const Labels& labels) {
@@ -267,6 +274,7 @@ class MappedRows final : public CsvRows {
   const model::CsvMapping mapping_;
   const Select select_;
   const absl::TimeZone zone_;
+  std::vector<double> missing_numbers_;
   std::vector<std::size_t> time_, labels_, values_;
   std::size_t header_columns_ = 0;
   std::size_t least_columns_ = 0;

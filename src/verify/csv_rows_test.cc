@@ -106,7 +106,7 @@ TEST(MappedRows, AHeaderAndItsColumns) {
                  "humidity,time,place,temperature\n"
                  "40,100,\"kitchen, big\",20.5\n"
                  "-200,101,hall,21\n"
-                 ",102,hall,-200\n"
+                 ",102,hall,-200.0\n"
                  "nan,103,hall,1\n"
                  "1,x,hall,1\n"
                  "1,104,hall\n"
