@@ -23,6 +23,8 @@ class SystemClock final : public Clock {
  public:
   WallTime wall_now() const override;
   SteadyTime steady_now() const override;
+  // Blocks this thread. For command lines only: nodes wait on their Loop.
+  void sleep(std::chrono::nanoseconds time) const;
 };
 
 }  // namespace orla::base

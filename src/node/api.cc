@@ -6,13 +6,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "node/answers.h"
+#include "node/latest_forecasts.h"
 #include "node/time_text.h"
 
 namespace orla::node {
 
 namespace {
 
-constexpr std::size_t kForecastsOnPage = 24;
+constexpr std::size_t kForecastsPerStep = 3;  // on the page
 
 HttpResponse failure(int status, std::string_view message) {
   HttpResponse response;
@@ -131,37 +132,6 @@ HttpResponse rollups(const std::string& store_path) {
   return response;
 }
 
-// The newest forecasts whose time has come, a few of each rollup and step length: forecast beside what happened.
-std::vector<ForecastLine> latest_forecasts(const std::string& store_path) {
-  std::vector<ForecastLine> lines;
-  absl::StatusOr<std::unique_ptr<store::CloudReader>> reader = store::CloudReader::open(store_path);
-  if (!reader.ok()) return lines;
-  const absl::StatusOr<std::vector<store::RollupInfo>> infos = (*reader)->rollups();
-  if (!infos.ok()) return lines;
-  for (const store::RollupInfo& info : *infos) {
-    if (info.hidden) continue;
-    for (const store::WindowInfo& step : info.steps) {
-      if (!step.last) continue;
-      const absl::StatusOr<model::Duration> length = model::parse_duration(step.name);
-      store::Query query;
-      query.rollup = info.name;
-      query.window = step.name;
-      query.from = length.ok() ? model::add_clamped(*step.last, -2 * *length) : *step.last;
-      query.limit = 3;
-      // What cannot be read now is shown at the page's next renewal.
-      reader->get()
-          ->forecasts(query,
-                      [&](const store::ForecastAnswer& a) {
-                        lines.push_back({std::string(a.rollup), std::string(a.step), labels_text(a.labels), a.start,
-                                         a.predicted, a.actual, std::string(a.reason)});
-                        return lines.size() < kForecastsOnPage ? store::Continue::kYes : store::Continue::kNo;
-                      })
-          .IgnoreError();
-    }
-  }
-  return lines;
-}
-
 }  // namespace
 
 HttpHandler make_api(ApiParts parts) {
@@ -198,7 +168,7 @@ HttpHandler make_api(ApiParts parts) {
         response.body = status_metrics(*status);
       } else {
         if (status->cloud && !parts.store_path.empty()) {
-          status->cloud->latest_forecasts = latest_forecasts(parts.store_path);
+          status->cloud->latest_forecasts = latest_forecasts(parts.store_path, kForecastsPerStep);
         }
         response.content_type = page ? "text/html; charset=utf-8" : "application/json";
         response.body = page ? status_page(*status) : status_json(*status);

@@ -9,6 +9,7 @@
 #include "codec/edge_state.h"
 #include "codec/rows.h"
 #include "link/ranges.h"
+#include "node/group_table.h"
 #include "node/uplink_settings.h"
 
 namespace orla::node {
@@ -94,6 +95,7 @@ void EdgeRole::new_engine() {
   stream::EngineLimits limits;
   limits.series = static_cast<std::size_t>(limit(plan_.fleet, "series"));
   limits.groups = static_cast<std::size_t>(limit(plan_.fleet, "groups"));
+  limits.open_rows = static_cast<std::size_t>(limit(plan_.fleet, "open_rows"));
   engine_ = std::make_unique<stream::EdgeEngine>(plan_, keys_of(plan_, node_), limits);
 }
 
@@ -170,7 +172,6 @@ void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time pace
   }
   dirty_ = true;
   if (batch.end_of_input) {
-    engine_->end_input(i);
     input.running = false;
     input.done = true;
     force_chunk_ = true;
@@ -251,6 +252,7 @@ bool EdgeRole::commit() {
     failed_commit_.reset();
     if (!write(again)) return false;
   }
+  if (engine_->emission_due(world_.clock.wall_now())) dirty_ = true;
   if (!dirty_ || !origin_.ready()) return true;
   const stream::SealScope scope = on_disk() ? stream::SealScope::kPublished : stream::SealScope::kEverything;
   std::optional<stream::Sealed> sealed =

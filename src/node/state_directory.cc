@@ -61,7 +61,7 @@ absl::Status RunRecord::write(const std::filesystem::path& state, std::int64_t p
   return base::write_file_atomically(path_, json.dump() + "\n");
 }
 
-void RunRecord::remove() const { (void)base::remove_all(path_); }
+void RunRecord::remove() const { base::remove_tree(path_).IgnoreError(); }
 
 std::optional<std::filesystem::path> RunRecord::running() const {
   const std::optional<nlohmann::json> json = read_json(path_);

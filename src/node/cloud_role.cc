@@ -1,0 +1,372 @@
+#include "node/cloud_role.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/absl_view.h"
+#include "codec/rows.h"
+#include "forecast/model.h"
+#include "node/uplink_settings.h"
+
+namespace orla::node {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTick{10};
+constexpr std::chrono::milliseconds kRetryCommit{200};
+// Changed rows a commit is started for before its time.
+constexpr std::size_t kChangedRows = 200'000;
+
+stream::CloudLimits cloud_limits(const model::Fleet& fleet) {
+  stream::CloudLimits limits;
+  limits.cached_window_rows = static_cast<std::size_t>(limit(fleet, "cached_window_rows"));
+  limits.groups = static_cast<std::size_t>(limit(fleet, "groups"));
+  limits.parked_rows = static_cast<std::size_t>(limit(fleet, "parked_rows"));
+  return limits;
+}
+
+// Absolute, by key: what is said replaces what was said before.
+template <typename Item, typename Key>
+void replace(std::vector<Item>& into, const std::vector<Item>& from, Key key) {
+  for (const Item& item : from) {
+    const auto found = std::find_if(into.begin(), into.end(), [&](const Item& i) { return key(i) == key(item); });
+    if (found == into.end()) {
+      into.push_back(item);
+    } else {
+      *found = item;
+    }
+  }
+}
+
+}  // namespace
+
+class CloudRole::Loader final : public stream::WindowLoader {
+ public:
+  explicit Loader(store::CloudStore& store) : store_(store) {}
+
+  absl::StatusOr<std::vector<stream::LoadedRow>> load(const std::string& table, const std::string& window,
+                                                      model::Time start) override {
+    absl::StatusOr<std::vector<store::WindowRow>> rows = store_.load_windows(table, window, start);
+    if (!rows.ok()) return rows.status();
+    std::vector<stream::LoadedRow> out;
+    out.reserve(rows->size());
+    for (store::WindowRow& row : *rows) out.push_back({std::move(row.labels), row.revision, std::move(row.state)});
+    return out;
+  }
+  absl::StatusOr<std::optional<model::Time>> next_start(const std::string& table, const std::string& window,
+                                                        model::Time from) override {
+    return store_.next_start(table, window, from);
+  }
+
+ private:
+  store::CloudStore& store_;
+};
+
+CloudRole::CloudRole(const model::Plan& plan, const model::NodeSpec& node, World world, store::CloudStore& store,
+                     link::DownlinkCarrier& below)
+    : plan_(plan),
+      node_(node),
+      world_(world),
+      store_(store),
+      alarms_(world.log),
+      loader_(std::make_unique<Loader>(store)),
+      downlink_(downlink_settings(plan.fleet, node), below, world.clock,
+                {.child_up =
+                     [this](const link::DownlinkCore::ChildUp& up) {
+                       world_.log.info("child {} is connected", up.node);
+                       children_[up.child] = Child{up.node, up.layer, world_.clock.steady_now(), {}, 0, 0};
+                     },
+                 .child_down =
+                     [this](const link::DownlinkCore::ChildDown& down) {
+                       world_.log.info("child {} is gone: {}", down.node, down.reason);
+                       children_.erase(down.child);
+                       root_->child_down(down.child);
+                       pump_root();
+                     },
+                 .message = [this](link::ConnectionId child,
+                                   link::UpMessage message) { on_child_message(child, std::move(message)); }}) {}
+
+CloudRole::~CloudRole() = default;
+
+absl::Status CloudRole::start() {
+  if (absl::Status status = restore(); !status.ok()) return status;
+  absl::StatusOr<std::string> address = downlink_.listen(node_.listen);
+  if (!address.ok()) return address.status();
+  listen_ = *std::move(address);
+  ticker_ = std::make_unique<Ticker>(world_.loop, kTick, [this] { tick(); });
+  return absl::OkStatus();
+}
+
+absl::Status CloudRole::restore() {
+  absl::StatusOr<store::CloudRecovery> recovery = store_.recover();
+  if (!recovery.ok()) return recovery.status();
+  stream::CloudPast past;
+  std::vector<model::Cursor> cursors;
+  std::vector<link::ClosedOrigin> closed;
+  for (store::OriginRow& origin : recovery->origins) {
+    past.edges.emplace_back(origin.cursor.node, origin.publications);
+    cursors.push_back(origin.cursor);
+    origins_.emplace(origin.cursor.node, std::move(origin));
+  }
+  for (const store::ClosedEpoch& epoch : recovery->closed) closed.push_back({epoch.node, epoch.epoch, epoch.last});
+  past.publication = std::move(recovery->publication);
+  past.anchors = std::move(recovery->anchors);
+  past.groups = std::move(recovery->groups);
+  for (const store::StepProgress& step : recovery->steps) {
+    past.steps.push_back({step.table, step.step_ns, step.next, step.last});
+  }
+  for (store::ParkedRow& row : recovery->parked) {
+    past.parked.push_back({std::move(row.group), row.slice, std::move(row.partial)});
+  }
+  if (!cursors.empty()) world_.log.info("goes on where it stopped: {} origins", cursors.size());
+  root_ = std::make_unique<link::RootCore>(cursors, closed);
+  absl::StatusOr<std::unique_ptr<stream::CloudEngine>> engine = stream::CloudEngine::create(
+      plan_, *loader_, cloud_limits(plan_.fleet), std::move(past), world_.clock.steady_now());
+  if (!engine.ok()) return engine.status();
+  engine_ = *std::move(engine);
+  last_commit_ = world_.clock.steady_now();
+  return absl::OkStatus();
+}
+
+void CloudRole::on_child_message(link::ConnectionId connection, link::UpMessage message) {
+  const auto found = children_.find(connection);
+  if (found == children_.end()) return;
+  Child& child = found->second;
+  if (auto* dictionary = std::get_if<link::Dictionary>(&message)) {
+    const absl::Status status =
+        child.groups.define(*dictionary, [this](const model::GroupDef& group) { return engine_->intern(group); });
+    // What cannot be defined shows again at the frame that uses it, and is refused there.
+    if (!status.ok()) alarms_.raise(fmt::format("child {}: {}", child.node, base::message(status)));
+  } else if (auto* frame = std::get_if<link::FrameMessage>(&message)) {
+    on_frame(connection, child, std::move(*frame));
+  } else if (auto* open = std::get_if<link::OpenEpoch>(&message)) {
+    root_->open(connection, *open);
+  }
+  pump_root();
+}
+
+void CloudRole::on_frame(link::ConnectionId connection, Child& child, link::FrameMessage frame) {
+  const std::size_t bytes = link::wire_bytes(link::UpMessage(frame));
+  ++frames_in_;
+  bytes_in_ += bytes;
+  ++child.frames;
+  child.bytes += bytes;
+  if (failed_commit_) {
+    root_->refuse(connection, frame.id, frame.ranges, link::RefusalReason::kFull,
+                  "the cloud cannot write its store at the moment");
+    return;
+  }
+  absl::StatusOr<model::PartialRows> rows = codec::decode_rows(frame.rows);
+  absl::Status status = rows.ok() ? child.groups.translate(*rows) : rows.status();
+  if (!status.ok()) {
+    alarms_.raise(fmt::format("frame of child {} refused: {}", child.node, base::message(status)));
+    root_->refuse(connection, frame.id, frame.ranges, link::RefusalReason::kMalformed, base::message(status));
+    return;
+  }
+  if (root_->offer(connection, frame.id, frame.ranges) != link::RootCore::Verdict::kFold) return;
+  if (status = engine_->fold(*rows); !status.ok()) {
+    const bool later = status.code() != absl::StatusCode::kInvalidArgument;
+    if (!later) alarms_.raise(fmt::format("frame of child {} refused: {}", child.node, base::message(status)));
+    root_->refuse(connection, frame.id, frame.ranges,
+                  later ? link::RefusalReason::kFull : link::RefusalReason::kMalformed, base::message(status));
+    return;
+  }
+  rows_folded_ += rows->size();
+  bytes_since_commit_ += bytes;
+  root_->folded(connection, frame.id, frame.ranges);
+  for (const model::Range& range : frame.ranges) note(range);
+  if (bytes_since_commit_ >= static_cast<std::uint64_t>(limit(plan_.fleet, "commit_bytes")) ||
+      engine_->changed_rows() >= kChangedRows) {
+    commit();
+  }
+}
+
+void CloudRole::note(const model::Range& range) {
+  store::OriginRow& origin = origins_[range.node];
+  replace(origin.publications, range.note.publications, [](const model::Publication& p) { return p.metric; });
+  replace(origin.ledgers, range.note.ledgers, [](const auto& l) { return l.first; });
+  for (const model::StateEntry& entry : range.note.states) new_states_.emplace_back(range.node, entry);
+  engine_->heard(range.node, range.note.publications, world_.clock.steady_now());
+}
+
+void CloudRole::tick() {
+  const base::SteadyTime now = world_.clock.steady_now();
+  downlink_.tick();
+  if (failed_commit_) {
+    if (now >= retry_at_) commit();
+    return;
+  }
+  const bool waiting = root_->dirty() || commit_again_;
+  // Publication may move by silence alone; then a look every second is enough.
+  const std::chrono::nanoseconds due =
+      waiting ? std::chrono::nanoseconds(limit_ms(plan_.fleet, "commit_interval_ms")) : std::chrono::seconds(1);
+  if (now - last_commit_ >= due) commit();
+}
+
+absl::StatusOr<store::CloudCommit> CloudRole::build_commit() {
+  store::CloudCommit commit;
+  if (!taken_) {
+    absl::StatusOr<stream::CloudChanges> changes = engine_->take_changes(world_.clock.steady_now());
+    if (!changes.ok()) return changes.status();
+    taken_ = *std::move(changes);
+  }
+  if (absl::Status status = predict(*taken_, commit); !status.ok()) return status;
+  stream::CloudChanges* changes = &*taken_;
+  commit_again_ = changes->more;
+  link::RootCore::Changes cursors = root_->changes();
+  for (model::Cursor& cursor : cursors.cursors) {
+    store::OriginRow& origin = origins_[cursor.node];
+    origin.cursor = std::move(cursor);
+    commit.origins.push_back(origin);
+  }
+  for (link::ClosedOrigin& closed : cursors.closed) commit.closed.push_back({closed.node, closed.epoch, closed.last});
+  commit.states = std::exchange(new_states_, {});
+  commit.windows.reserve(changes->windows.size());
+  for (const stream::WindowChange& change : changes->windows) {
+    const model::TableDef& table = plan_.tables[change.table];
+    const int decimals = table.across ? 0 : plan_.fleet.metrics[table.metric].decimals;
+    commit.windows.push_back({table.name, model::to_string(table.windows[change.window].spec), *change.labels,
+                              change.start, change.end, model::statistics(*change.state, decimals),
+                              !table.across.has_value(), change.revision, *change.state});
+  }
+  for (const auto& [table, time] : changes->publication)
+    commit.publication.emplace_back(plan_.tables[table].name, time);
+  for (const auto& [table, time] : changes->anchors) commit.anchors.emplace_back(plan_.tables[table].name, time);
+  for (const stream::StepState& s : changes->steps) commit.steps.push_back({s.table, s.step_ns, s.next, s.last});
+  for (stream::ParkedPartial& p : changes->parked) {
+    commit.parked.push_back({std::move(p.group), p.slice, std::move(p.partial)});
+  }
+  commit.unparked = std::move(changes->unparked);
+  taken_.reset();
+  return commit;
+}
+
+absl::Status CloudRole::predict(const stream::CloudChanges& changes, store::CloudCommit& commit) {
+  for (const stream::PublishedStep& step : changes.published) {
+    const model::ForecastDef& forecast = plan_.forecasts[step.forecast];
+    const forecast::LoadModel* model = forecast::find_model(forecast.model);
+    if (model == nullptr) return absl::InternalError(fmt::format("there is no model \"{}\"", forecast.model));
+    absl::StatusOr<std::vector<stream::StepInput>> inputs = engine_->step_inputs(step);
+    if (!inputs.ok()) return inputs.status();
+    for (const stream::StepInput& input : *inputs) {
+      const forecast::Prediction prediction = model->predict(input.current, input.history);
+      commit.forecasts.push_back({plan_.tables[forecast.table].name, forecast.steps[step.step].length.count(),
+                                  *input.labels, step.start, step.target, prediction.value, prediction.reason,
+                                  std::nullopt});
+    }
+  }
+  for (const stream::StepActual& actual : changes.actuals) {
+    const model::ForecastDef& forecast = plan_.forecasts[actual.forecast];
+    commit.actuals.push_back({plan_.tables[forecast.table].name, forecast.steps[actual.step].length.count(),
+                              *actual.labels, actual.start, actual.value});
+  }
+  return absl::OkStatus();
+}
+
+void CloudRole::commit() {
+  last_commit_ = world_.clock.steady_now();
+  if (!failed_commit_) {
+    absl::StatusOr<store::CloudCommit> commit = build_commit();
+    if (!commit.ok()) {
+      // Reading the store failed: the next try starts from the same changes.
+      ++commit_failures_;
+      alarms_.raise(fmt::format("cannot prepare a commit: {}", base::message(commit.status())));
+      return;
+    }
+    const bool empty = commit->origins.empty() && commit->closed.empty() && commit->windows.empty() &&
+                       commit->forecasts.empty() && commit->actuals.empty() && commit->publication.empty() &&
+                       commit->steps.empty() && commit->anchors.empty() && commit->parked.empty() &&
+                       commit->unparked.empty() && commit->states.empty();
+    if (empty) {
+      engine_->committed();
+      root_->committed();
+      pump_root();
+      return;
+    }
+    failed_commit_ = *std::move(commit);
+  }
+  if (absl::Status status = store_.commit(*failed_commit_); !status.ok()) {
+    ++commit_failures_;
+    if (commit_failures_ == 1 || commit_failures_ % 50 == 0) {
+      world_.log.error("commit failed, edges wait until it succeeds: {}", base::message(status));
+    }
+    retry_at_ = world_.clock.steady_now() + kRetryCommit;
+    return;
+  }
+  ++commits_;
+  windows_written_ += failed_commit_->windows.size();
+  forecasts_written_ += failed_commit_->forecasts.size();
+  failed_commit_.reset();
+  bytes_since_commit_ = 0;
+  engine_->committed();
+  root_->committed();
+  pump_root();
+}
+
+void CloudRole::pump_root() {
+  for (std::vector<link::RootCore::Action> actions = root_->take_actions(); !actions.empty();
+       actions = root_->take_actions()) {
+    for (link::RootCore::Action& action : actions) {
+      if (auto* down = std::get_if<link::RootCore::ToChild>(&action)) {
+        downlink_.send(down->child, std::move(down->message));
+      } else if (auto* answer = std::get_if<link::RootCore::AnswerOpen>(&action)) {
+        if (answer->message.opened) {
+          absl::StatusOr<std::vector<model::StateEntry>> states = store_.load_states(answer->node);
+          if (!states.ok()) {
+            // Without its state the node would start from nothing: no answer, it asks again.
+            alarms_.raise(
+                fmt::format("cannot read the state kept of {}: {}", answer->node, base::message(states.status())));
+            continue;
+          }
+          answer->message.states = *std::move(states);
+        }
+        downlink_.send(answer->child, std::move(answer->message));
+      } else if (auto* alarm = std::get_if<link::RootCore::Alarm>(&action)) {
+        alarms_.raise(alarm->text);
+      }
+    }
+  }
+}
+
+void CloudRole::shutdown(std::function<void(StopReport)> done) {
+  ticker_.reset();
+  commit();
+  downlink_.stop();
+  done({});
+}
+
+void CloudRole::fill(NodeStatus& status) const {
+  status.listen = listen_;
+  status.frames_in = frames_in_;
+  status.bytes_in = bytes_in_;
+  status.commit_failures = commit_failures_;
+  status.alarms = alarms_.latest();
+  const base::SteadyTime now = world_.clock.steady_now();
+  for (const auto& [connection, child] : children_) {
+    status.children.push_back({child.node, std::string(model::to_string(child.layer)),
+                               std::chrono::duration<double>(now - child.since).count(), child.frames, child.bytes});
+  }
+  const link::RootCore::Counters& c = root_->counters();
+  // What was refused comes again and is then counted anew: for this node it was a duplicate.
+  status.chunks = ChunkAccount{c.received, c.applied, c.duplicate + c.refused, c.pending};
+  CloudStatus& cloud = status.cloud.emplace();
+  for (const auto& [node, origin] : origins_) {
+    const model::Cursor cursor = root_->cursor(node);
+    cloud.origins.push_back({node, cursor.epoch, cursor.last, origin.publications, origin.ledgers});
+  }
+  for (std::size_t i = 0; i < plan_.tables.size(); ++i) {
+    if (plan_.tables[i].hidden) continue;
+    cloud.tables.push_back({plan_.tables[i].name, engine_->publication(i), 0});
+  }
+  cloud.rows_folded = rows_folded_;
+  cloud.windows_written = windows_written_;
+  cloud.forecasts_written = forecasts_written_;
+  cloud.commits = commits_;
+  cloud.parked_rows = engine_->parked_rows();
+  status.drained = !root_->dirty() && !failed_commit_ && !commit_again_;
+  if (failed_commit_) status.ready = "cannot write its store";
+}
+
+}  // namespace orla::node

@@ -1,0 +1,259 @@
+#include "node/node_process.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/absl_view.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "base/signals.h"
+#include "base/thread_loop.h"
+#include "base/version.h"
+#include "codec/note.h"
+#include "link/grpc_carrier.h"
+#include "node/aggregator_role.h"
+#include "node/api.h"
+#include "node/cloud_role.h"
+#include "node/edge_role.h"
+#include "node/resolving_uplink.h"
+#include "node/state_directory.h"
+#include "node/thread_input_pump.h"
+#include "store/sqlite_cloud_store.h"
+#include "store/sqlite_edge_store.h"
+
+namespace orla::node {
+
+namespace {
+
+constexpr std::chrono::seconds kStatusPatience{5};
+constexpr std::chrono::milliseconds kMeterPeriod{500};
+
+// Rates over the last few seconds.
+class Meter {
+ public:
+  void sample(base::SteadyTime now, std::uint64_t in, std::uint64_t bytes_in, std::uint64_t bytes_out) {
+    const double seconds = std::chrono::duration<double>(now - last_).count();
+    if (seconds <= 0) return;
+    // An exponential mean over about two seconds.
+    const double weight = std::min(1.0, seconds / 2.0);
+    const auto mix = [&](double& rate, std::uint64_t value, std::uint64_t& before) {
+      const double present = value >= before ? static_cast<double>(value - before) / seconds : 0;
+      rate += weight * (present - rate);
+      before = value;
+    };
+    mix(in_per_s, in, in_);
+    mix(bytes_in_per_s, bytes_in, bytes_in_);
+    mix(bytes_out_per_s, bytes_out, bytes_out_);
+    last_ = now;
+  }
+  double in_per_s = 0;
+  double bytes_in_per_s = 0;
+  double bytes_out_per_s = 0;
+
+ private:
+  base::SteadyTime last_{};
+  std::uint64_t in_ = 0;
+  std::uint64_t bytes_in_ = 0;
+  std::uint64_t bytes_out_ = 0;
+};
+
+// The node's parts, built in readable order and taken down in reverse.
+class NodeProcess {
+ public:
+  explicit NodeProcess(NodeOptions options)
+      : options_(std::move(options)),
+        log_(clock_, options_.node, options_.log_level, options_.log_format),
+        plan_(model::make_plan(std::move(options_.fleet))),
+        spec_(*plan_.fleet.node(options_.node)),
+        directory_(node_directory(options_.state, spec_.name)),
+        started_(clock_.steady_now()),
+        loop_("node") {}
+
+  NodeEnd run() {
+    base::ignore_sigpipe();
+    const auto stop = std::make_shared<std::promise<void>>();  // with the signal handler's task
+    bool asked = false;                                        // on the loop
+    auto watcher = base::SignalWatcher::create(loop_, base::kStopSignals, [stop, &asked](int) {
+      if (!std::exchange(asked, true)) stop->set_value();
+    });
+    if (!watcher.ok()) return fail(watcher.status());
+    if (absl::Status status = build(); !status.ok()) return fail(status);
+    if (absl::Status status = on_loop<absl::Status>([this] { return role_->start(); }); !status.ok()) {
+      return fail(status);
+    }
+    if (absl::Status status = serve(); !status.ok()) return fail(status);
+    log_.info("{} of site {} runs{}{}", model::to_string(spec_.layer), spec_.site,
+              addresses_.listen.empty() ? "" : fmt::format(", listens on {}", addresses_.listen),
+              addresses_.http.empty() ? "" : fmt::format(", status page http://{}/", addresses_.http));
+    stop->get_future().wait();
+    return stop_role();
+  }
+
+  ~NodeProcess() {
+    http_.reset();
+    // What lives on the loop ends there, so that nothing of it is running meanwhile.
+    on_loop<int>([this] {
+      meter_ticker_.reset();
+      role_.reset();
+      pump_.reset();
+      downlink_.reset();
+      uplink_.reset();
+      return 0;
+    });
+    loop_.stop();
+  }
+
+ private:
+  template <typename T>
+  T on_loop(std::function<T()> task) {
+    std::promise<T> result;
+    loop_.post([&] { result.set_value(task()); });
+    return result.get_future().get();
+  }
+
+  NodeEnd fail(const absl::Status& status) {
+    log_.error("cannot run: {}", base::message(status));
+    return NodeEnd::kFailed;
+  }
+
+  absl::Status build() {
+    if (absl::Status status = base::make_directories(directory_); !status.ok()) return status;
+    const World world{loop_, clock_, random_, log_};
+    if (spec_.layer != model::Layer::kEdge) downlink_ = link::make_grpc_downlink(loop_, log_);
+    if (spec_.layer != model::Layer::kCloud) {
+      uplink_ = std::make_unique<ResolvingUplink>(link::make_grpc_uplink(loop_, log_), options_.state);
+    }
+    switch (spec_.layer) {
+      case model::Layer::kEdge: {
+        if (spec_.durability == model::Durability::kDisk) {
+          auto store = store::SqliteEdgeStore::open(directory_, {codec::encode_note, codec::decode_note}, {});
+          if (!store.ok()) return store.status();
+          edge_store_ = *std::move(store);
+        }
+        pump_ = std::make_unique<ThreadInputPump>(loop_, clock_);
+        role_ = on_loop<std::unique_ptr<Role>>(
+            [&] { return std::make_unique<EdgeRole>(plan_, spec_, world, edge_store_.get(), *uplink_, *pump_); });
+        break;
+      }
+      case model::Layer::kAggregator:
+        role_ = on_loop<std::unique_ptr<Role>>(
+            [&] { return std::make_unique<AggregatorRole>(plan_, spec_, world, *downlink_, *uplink_); });
+        break;
+      case model::Layer::kCloud: {
+        auto store = store::SqliteCloudStore::open(directory_, plan_, {});
+        if (!store.ok()) return store.status();
+        cloud_store_ = *std::move(store);
+        role_ = on_loop<std::unique_ptr<Role>>(
+            [&] { return std::make_unique<CloudRole>(plan_, spec_, world, *cloud_store_, *downlink_); });
+        break;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status serve() {
+    addresses_.pid = getpid();
+    addresses_.listen = on_loop<std::string>([this] {
+      NodeStatus status;
+      role_->fill(status);
+      return status.listen;
+    });
+    // Every node can be asked how it is; without an address of its own it takes any free port.
+    const std::string http = spec_.http.empty() ? "127.0.0.1:0" : spec_.http;
+    ApiParts parts;
+    parts.status = [this] { return status(); };
+    if (spec_.layer == model::Layer::kEdge) {
+      parts.stop_inputs = [this] { loop_.post([this] { role_->stop_inputs(); }); };
+    }
+    if (spec_.layer == model::Layer::kCloud) parts.store_path = directory_ / store::kCloudFileName;
+    HttpLimits limits;
+    limits.connections = static_cast<std::size_t>(limit(plan_.fleet, "http_connections"));
+    limits.read_timeout = limits.write_timeout =
+        std::chrono::ceil<std::chrono::seconds>(limit_ms(plan_.fleet, "http_timeout_ms"));
+    auto server = HttpServer::start(http, limits, make_api(std::move(parts)));
+    if (!server.ok()) return server.status();
+    http_ = *std::move(server);
+    addresses_.http = http_->address();
+    on_loop<int>([this] {
+      meter_ticker_ = std::make_unique<Ticker>(loop_, kMeterPeriod, [this] {
+        NodeStatus status;
+        role_->fill(status);
+        meter_.sample(clock_.steady_now(), spec_.layer == model::Layer::kEdge ? status.samples_in : status.frames_in,
+                      status.bytes_in, status.uplink ? status.uplink->bytes_sent : 0);
+      });
+      return 0;
+    });
+    return write_addresses(options_.state, spec_.name, addresses_);
+  }
+
+  // On an HTTP worker.
+  absl::StatusOr<NodeStatus> status() {
+    auto result = std::make_shared<std::promise<NodeStatus>>();  // with the task, which may run after we gave up
+    std::future<NodeStatus> future = result->get_future();
+    loop_.post([this, result] {
+      NodeStatus status;
+      status.node = spec_.name;
+      status.layer = spec_.layer;
+      status.site = spec_.site;
+      status.fleet = plan_.fleet.name;
+      status.version = base::Version();
+      status.pid = addresses_.pid;
+      status.uptime_s = std::chrono::duration<double>(clock_.steady_now() - started_).count();
+      role_->fill(status);
+      status.http = addresses_.http;
+      status.in_per_s = meter_.in_per_s;
+      status.bytes_in_per_s = meter_.bytes_in_per_s;
+      status.bytes_out_per_s = meter_.bytes_out_per_s;
+      result->set_value(std::move(status));
+    });
+    if (future.wait_for(kStatusPatience) != std::future_status::ready) {
+      return absl::DeadlineExceededError("the node is too busy to say how it is; try again");
+    }
+    return future.get();
+  }
+
+  NodeEnd stop_role() {
+    auto report = std::make_shared<std::promise<StopReport>>();  // with the role's last task
+    loop_.post([this, report] {
+      log_.info("stops");
+      role_->shutdown([report](StopReport r) { report->set_value(r); });
+    });
+    const StopReport end = report->get_future().get();
+    if (end.unacknowledged_samples == 0) return NodeEnd::kClean;
+    log_.error("stopped with {} samples that the cloud has not acknowledged (durability is memory)",
+               end.unacknowledged_samples);
+    return NodeEnd::kLeftBehind;
+  }
+
+  NodeOptions options_;
+  base::SystemClock clock_;
+  base::SystemRandom random_;
+  base::StreamLogger log_;
+  const model::Plan plan_;
+  const model::NodeSpec& spec_;
+  const std::filesystem::path directory_;
+  const base::SteadyTime started_;
+  NodeAddresses addresses_;
+  Meter meter_;  // on the loop
+  std::unique_ptr<store::SqliteEdgeStore> edge_store_;
+  std::unique_ptr<store::SqliteCloudStore> cloud_store_;
+  base::ThreadLoop loop_;
+  std::unique_ptr<link::UplinkCarrier> uplink_;
+  std::unique_ptr<link::DownlinkCarrier> downlink_;
+  std::unique_ptr<ThreadInputPump> pump_;
+  std::unique_ptr<Role> role_;
+  std::unique_ptr<Ticker> meter_ticker_;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace
+
+NodeEnd run_node(NodeOptions options) { return NodeProcess(std::move(options)).run(); }
+
+}  // namespace orla::node
