@@ -176,6 +176,7 @@ TEST(FleetFile, AnEmptyFileLacksTheEssentials) {
 
 TEST(FleetFile, SyntaxErrorsHaveAPlace) {
   EXPECT_THAT(to_string(parse("[/fleet]\n").errors), HasSubstr("dir/fleet.toml:1:2: "));
+  EXPECT_THAT(to_string(parse("[fleet \uFDFF]\n").errors), HasSubstr("dir/fleet.toml:1:8: "));
   EXPECT_THAT(to_string(parse("[fleet]\nname = \n").errors), HasSubstr("dir/fleet.toml:2:8: "));
   EXPECT_THAT(to_string(parse("[fleet]\nname = \"a\"\nname = \"b\"\n").errors), HasSubstr("dir/fleet.toml:3:"));
   EXPECT_EQ(to_string(parse("[fleet]\nname = \"\xff\"\n").errors),
