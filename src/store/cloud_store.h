@@ -110,6 +110,9 @@ class CloudStore {
   // All rows of one window instance: (table, window, start). Of every row only labels, revision and state are filled.
   virtual absl::StatusOr<std::vector<WindowRow>> load_windows(const std::string& table, const std::string& window,
                                                               model::Time start) = 0;
+  // The least start >= from of a window that has rows.
+  virtual absl::StatusOr<std::optional<model::Time>> next_window(const std::string& table, const std::string& window,
+                                                                 model::Time from) = 0;
   virtual absl::StatusOr<std::vector<model::StateEntry>> load_states(const model::NodeName& node) = 0;
 };
 

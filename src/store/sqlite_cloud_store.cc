@@ -55,6 +55,7 @@ absl::Status SqliteCloudStore::prepare() {
        {&put_window_, "INSERT OR REPLACE INTO window_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"},
        {&get_windows_,
         "SELECT grp,revision,count,min,max,first,last,state FROM window_rows WHERE kind=?1 AND start_ns=?2"},
+       {&get_next_, "SELECT min(start_ns) FROM window_rows WHERE kind=?1 AND start_ns>=?2"},
        {&put_forecast_, "INSERT OR REPLACE INTO forecast_rows VALUES(?1,?2,?3,?4,?5,?6,?7)"},
        {&put_actual_, "UPDATE forecast_rows SET actual=?4 WHERE kind=?1 AND start_ns=?2 AND grp=?3"},
        {&put_cursor_, "INSERT OR REPLACE INTO cursors VALUES(?1,?2,?3,?4)"},
@@ -478,6 +479,20 @@ absl::Status SqliteCloudStore::recover_parked(CloudRecovery& into) {
     into.parked.push_back(std::move(parked));
   }
   return row.status();
+}
+
+absl::StatusOr<std::optional<model::Time>> SqliteCloudStore::next_window(const std::string& name,
+                                                                         const std::string& window, model::Time from) {
+  absl::StatusOr<CatalogTable*> entry = table(name);
+  if (!entry.ok()) return entry.status();
+  const auto kind = (*entry)->windows.find(window);
+  if (kind == (*entry)->windows.end()) return std::nullopt;
+  absl::StatusOr<bool> row = get_next_.bind(1, kind->second).bind(2, model::to_ns(from)).step();
+  if (!row.ok()) return row.status();
+  std::optional<model::Time> out;
+  if (*row && !get_next_.is_null(0)) out = model::from_ns(get_next_.integer(0));
+  get_next_.reset();
+  return out;
 }
 
 absl::StatusOr<std::vector<model::StateEntry>> SqliteCloudStore::load_states(const model::NodeName& node) {

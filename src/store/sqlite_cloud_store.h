@@ -32,6 +32,8 @@ class SqliteCloudStore final : public CloudStore {
   absl::Status commit(const CloudCommit& commit) override;
   absl::StatusOr<std::vector<WindowRow>> load_windows(const std::string& table, const std::string& window,
                                                       model::Time start) override;
+  absl::StatusOr<std::optional<model::Time>> next_window(const std::string& table, const std::string& window,
+                                                         model::Time from) override;
   absl::StatusOr<std::vector<model::StateEntry>> load_states(const model::NodeName& node) override;
 
  private:
@@ -62,7 +64,7 @@ class SqliteCloudStore final : public CloudStore {
   std::int64_t next_group_ = 1;
   std::string key_;    // scratch
   std::string state_;  // scratch
-  Statement put_group_, put_window_, get_windows_;
+  Statement put_group_, put_window_, get_windows_, get_next_;
   Statement put_forecast_, put_actual_;
   Statement put_cursor_, put_publication_, put_ledger_, drop_reasons_, put_reason_, put_closed_;
   Statement put_state_, drop_states_, get_states_;
