@@ -39,7 +39,6 @@ void check_limits(const FleetDraft& draft, FleetErrors& errors) {
   };
   ordered("heartbeat_ms", "parent_timeout_ms", true);
   ordered("reconnect_min_ms", "reconnect_max_ms", false);
-  ordered("frame_bytes", "message_bytes", false);
   ordered("frame_bytes", "credit_bytes", false);
 }
 

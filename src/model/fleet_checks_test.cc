@@ -39,8 +39,8 @@ TEST(FleetChecks, KeysAndValues) {
        "unknown key \"alowed_lateness\" in [[metric]]; did you mean \"allowed_lateness\"?"},
       {"[limits]\nseries", "[limits]\n@colour",
        "unknown key \"colour\" in [limits]; known are \"commit_interval_ms\", \"commit_samples\", \"commit_bytes\", "
-       "\"journal_bytes\", \"series\", \"groups\", \"open_rows\", \"line_bytes\", \"outbox_bytes\", \"frame_bytes\", "
-       "\"message_bytes\", \"credit_bytes\", ..."},
+       "\"journal_bytes\", \"series\", \"groups\", \"open_rows\", \"outbox_bytes\", \"frame_bytes\", "
+       "\"credit_bytes\", \"heartbeat_ms\", \"parent_timeout_ms\", ..."},
       {"[limits]\nseries", "[@limit]\nseries", "unknown section \"limit\"; did you mean \"limits\"?"},
       {"[[site]]", "[@site]", "\"site\" is a table; expected sections [[site]], in double brackets"},
       {"[fleet]", "[[@fleet]]", "\"fleet\" is a list; expected one section [fleet]"},
