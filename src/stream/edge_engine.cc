@@ -1,0 +1,385 @@
+// Samples in: definition of series, acceptance, folding. Publication and sealing are in edge_engine_seal.cc, what is
+// kept and restored in edge_engine_state.cc.
+#include "stream/edge_engine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fmt/format.h"
+
+namespace orla::stream {
+
+using model::Batch;
+using model::GroupDef;
+using model::HeldSample;
+using model::InputBatch;
+using model::Label;
+using model::Time;
+
+namespace {
+
+// Inputs that repeat what was recorded; their clock is the recording's.
+bool is_replay(const model::InputSpec& spec) {
+  switch (spec.kind) {
+    case model::InputSpec::Kind::kCsv:
+    case model::InputSpec::Kind::kGenerator:
+      return true;
+  }
+  return true;
+}
+
+const char* reason(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kJump:
+      return "max_jump";
+    case Verdict::kFuture:
+      return "future";
+    case Verdict::kNotFinite:
+      return "not_finite";
+    case Verdict::kBadTime:
+      return "bad_time";
+    case Verdict::kAccepted:
+    case Verdict::kLate:
+    case Verdict::kHeld:
+      break;
+  }
+  return "";
+}
+
+GroupDef group_of(const model::Series& series, const model::StreamDef& stream) {
+  GroupDef group;
+  group.stream = stream.name;
+  group.definition = stream.definition;
+  group.slice_ns = stream.slice.count();
+  group.decimals = stream.decimals;
+  if (stream.whole_series) {
+    group.labels = series.labels;
+    return group;
+  }
+  for (const std::string& name : stream.by) {
+    const auto found = std::find_if(series.labels.begin(), series.labels.end(),
+                                    [&](const Label& label) { return label.first == name; });
+    group.labels.emplace_back(name, found == series.labels.end() ? "" : found->second);
+  }
+  return group;
+}
+
+}  // namespace
+
+EdgeEngine::EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits)
+    : plan_(plan), input_keys_(input_keys), limits_(limits) {
+  clear();
+}
+
+std::size_t EdgeEngine::find_metric(std::string_view name) const {
+  const auto found =
+      std::lower_bound(metrics_by_name_.begin(), metrics_by_name_.end(), name,
+                       [&](std::size_t i, std::string_view n) { return plan_.fleet.metrics[i].name < n; });
+  if (found == metrics_by_name_.end() || plan_.fleet.metrics[*found].name != name || metrics_[*found].streams.empty())
+    return kNoMetric;
+  return *found;
+}
+
+void EdgeEngine::add_group(GroupDef group, std::size_t stream) {
+  group_numbers_.emplace(model::identity(group), static_cast<std::uint32_t>(groups_.size()));
+  groups_.push_back(std::move(group));
+  group_streams_.push_back(stream);
+}
+
+// The first of the series' slots, one per stream of the metric; nothing when a group it needs is beyond the limit.
+std::optional<std::uint32_t> EdgeEngine::place(const model::Series& series, std::size_t metric) {
+  const std::vector<std::size_t>& streams = metrics_[metric].streams;
+  std::vector<GroupDef> needed;
+  std::vector<std::uint32_t> known;
+  std::size_t missing = 0;
+  for (const std::size_t stream : streams) {
+    needed.push_back(group_of(series, plan_.streams[stream]));
+    const auto found = group_numbers_.find(model::identity(needed.back()));
+    known.push_back(found == group_numbers_.end() ? kNone : found->second);
+    if (known.back() == kNone) ++missing;
+  }
+  if (missing > 0 && groups_.size() + missing > limits_.groups) return std::nullopt;
+  const auto first = static_cast<std::uint32_t>(slots_.size());
+  for (std::size_t k = 0; k < streams.size(); ++k) {
+    std::uint32_t group = known[k];
+    if (group == kNone) {
+      group = static_cast<std::uint32_t>(groups_.size());
+      add_group(std::move(needed[k]), streams[k]);
+    }
+    slots_.push_back(Slot{streams[k], model::GroupId{group}, nullptr});
+  }
+  return first;
+}
+
+std::uint32_t EdgeEngine::add_series(const model::Series& series, std::size_t metric) {
+  const auto number = static_cast<std::uint32_t>(series_.size());
+  identities_.push_back(model::identity(series));
+  series_numbers_.emplace(identities_.back(), number);
+  definitions_.push_back(series);
+  series_.emplace_back().metric = metric;
+  if (metric != kNoMetric) metrics_[metric].fed = true;
+  return number;
+}
+
+std::uint32_t EdgeEngine::define(const model::Series& series) {
+  const std::size_t metric = find_metric(series.metric);
+  if (metric == kNoMetric) return kUnmatched;
+  const auto known = series_numbers_.find(model::identity(series));
+  if (known != series_numbers_.end()) {
+    Series& s = series_[known->second];
+    if (s.slots == kNone) {
+      const std::optional<std::uint32_t> slots = place(series, metric);
+      if (!slots) return kGroupLimit;
+      s.slots = *slots;
+    }
+    return known->second;
+  }
+  if (series_.size() >= limits_.series) return kSeriesLimit;
+  const std::optional<std::uint32_t> slots = place(series, metric);
+  if (!slots) return kGroupLimit;
+  const std::uint32_t number = add_series(series, metric);
+  series_[number].slots = *slots;
+  return number;
+}
+
+absl::Status EdgeEngine::check(const Input& input, const InputBatch& batch) const {
+  const auto wrong = [&](const std::string& what) {
+    return absl::InvalidArgumentError(
+        fmt::format("input {}, batch up to row {}: {}", input.state.key, batch.position.row, what));
+  };
+  if (input.state.ended) return wrong("it comes after the end of the input");
+  const Batch& samples = batch.samples;
+  if (samples.times.size() != samples.values.size()) return wrong("it has not as many times as values");
+  const std::size_t known = input.series.size() + batch.new_series.size();
+  std::uint32_t end = 0;
+  for (const Batch::Run& run : samples.runs) {
+    if (run.begin != end || run.end < run.begin) return wrong("its runs do not follow each other");
+    if (index(run.series) >= known) return wrong(fmt::format("series {} was never defined", index(run.series)));
+    end = run.end;
+  }
+  if (end != samples.times.size()) return wrong("its runs do not cover its samples");
+  return absl::OkStatus();
+}
+
+absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time clock_now) {
+  const std::uint32_t number = numbers_[input];
+  if (const absl::Status status = check(inputs_[number], batch); !status.ok()) return status;
+  clock_ = clock_now;
+  for (const model::Series& series : batch.new_series) {
+    const std::uint32_t defined = define(series);
+    inputs_[number].series.push_back(defined);
+  }
+  Input& in = inputs_[number];
+  in.changed = true;
+  in.state.position = batch.position;
+  model::Ledger& ledger = in.state.ledger;
+  ledger.received += batch.received;
+  for (const auto& [why, count] : batch.rejected) ledger.rejected[why] += count;
+  ledger.rejected_set.add(batch.rejected_set);
+  for (const Batch::Run& run : batch.samples.runs) {
+    const std::uint64_t count = run.end - run.begin;
+    if (count == 0) continue;
+    const std::uint32_t series = in.series[index(run.series)];
+    switch (series) {
+      case kUnmatched:
+        ledger.unmatched += count;
+        break;
+      case kSeriesLimit:
+        ledger.dropped["series_limit"] += count;
+        break;
+      case kGroupLimit:
+        ledger.dropped["group_limit"] += count;
+        break;
+      default:
+        accept_run(number, series, batch.samples, run);
+    }
+  }
+  if (batch.end_of_input) end_input(input);
+  return absl::OkStatus();
+}
+
+AcceptanceRules EdgeEngine::rules_for(const Input& input, const Metric& metric) const {
+  AcceptanceRules rules;
+  rules.allowed_lateness = metric.allowed_lateness;
+  if (input.spec == nullptr) return rules;
+  if (is_replay(*input.spec))
+    rules.max_jump = input.spec->max_jump;
+  else if (input.spec->future > model::Duration::zero())
+    rules.not_after = future_bound(clock_, input.spec->future);
+  return rules;
+}
+
+void EdgeEngine::accept_run(std::uint32_t input, std::uint32_t series, const Batch& batch, const Batch::Run& run) {
+  Series& s = series_[series];
+  Input& in = inputs_[input];
+  Metric& metric = metrics_[s.metric];
+  if (s.input != input) {
+    s.input = input;
+    mark_changed(series);
+    publish_due_ = true;
+  }
+  if (s.generation != generation_) s.to = model::kMinTime;  // its rows may be gone
+  const AcceptanceRules rules = rules_for(in, metric);
+  const Time* const times = batch.times.data();
+  const double* const values = batch.values.data();
+  const Time watermark_before = s.acceptance.watermark();
+  Acceptance::Plain plain = s.acceptance.plain(rules);
+  Time newest = model::kMinTime;
+  std::uint32_t begin = run.begin;  // accepted and not yet folded, all for the same rows: [begin, i)
+  const auto fold_until = [&](std::uint32_t end) {
+    if (begin == end) return;
+    fold(s, times + begin, values + begin, end - begin);
+    in.state.ledger.aggregated += end - begin;
+    begin = end;
+  };
+  for (std::uint32_t i = run.begin; i < run.end; ++i) {
+    const Time time = times[i];
+    if (time < plain.from || time > plain.to || !std::isfinite(values[i])) [[unlikely]] {
+      fold_until(i);
+      begin = i + 1;
+      decide_one(series, HeldSample{time, values[i] + 0.0, input}, rules);
+      plain = s.acceptance.plain(rules);
+      continue;
+    }
+    newest = std::max(newest, time);
+    if (time > s.acceptance.watermark()) {
+      s.acceptance.advance(time);
+      plain = s.acceptance.plain(rules);
+    }
+    if (time < s.from || time >= s.to) {
+      fold_until(i);
+      locate(s, time);
+    }
+  }
+  fold_until(run.end);
+  if (newest != model::kMinTime) accepted(in, metric, newest);
+  if (s.acceptance.watermark() != watermark_before) {
+    mark_changed(series);
+    publish_due_ = true;
+  }
+}
+
+void EdgeEngine::accepted(Input& input, Metric& metric, Time newest) {
+  metric.newest = std::max(metric.newest, newest);
+  if (newest <= input.state.newest) return;
+  input.state.newest = newest;
+  input.changed = true;
+  publish_due_ = true;
+}
+
+// Everything but the plain case.
+void EdgeEngine::decide_one(std::uint32_t series, const HeldSample& sample, const AcceptanceRules& rules) {
+  Acceptance& acceptance = series_[series].acceptance;
+  const bool held_before = !acceptance.held().empty();
+  for (const HeldSample& h : acceptance.held()) --inputs_[h.input].state.ledger.held;
+  acceptance.decide(sample, rules, decisions_);
+  for (const HeldSample& h : acceptance.held()) ++inputs_[h.input].state.ledger.held;
+  if (held_before || !acceptance.held().empty()) mark_changed(series);
+  settle(series);
+}
+
+void EdgeEngine::reject_held(std::uint32_t series) {
+  Acceptance& acceptance = series_[series].acceptance;
+  for (const HeldSample& h : acceptance.held()) --inputs_[h.input].state.ledger.held;
+  acceptance.reject_held(decisions_);
+  mark_changed(series);
+  settle(series);
+}
+
+// Carries out decisions_ and empties it.
+void EdgeEngine::settle(std::uint32_t series) {
+  for (const Decision& decision : decisions_) {
+    const HeldSample& sample = decision.sample;
+    Input& from = inputs_[sample.input];
+    from.changed = true;
+    model::Ledger& ledger = from.state.ledger;
+    switch (decision.verdict) {
+      case Verdict::kHeld:
+        break;  // in ledger.held
+      case Verdict::kAccepted: {
+        Series& s = series_[series];
+        if (sample.time < s.from || sample.time >= s.to) locate(s, sample.time);
+        fold(s, &sample.time, &sample.value, 1);
+        ++ledger.aggregated;
+        accepted(from, metrics_[s.metric], sample.time);
+        break;
+      }
+      case Verdict::kLate:
+        ledger.late.add(model::sample_hash(identities_[series], sample.time, sample.value));
+        break;
+      case Verdict::kJump:
+      case Verdict::kFuture:
+      case Verdict::kNotFinite:
+      case Verdict::kBadTime:
+        ++ledger.rejected[reason(decision.verdict)];
+        ledger.rejected_set.add(model::sample_hash(identities_[series], sample.time, sample.value));
+        break;
+    }
+  }
+  decisions_.clear();
+}
+
+// Finds or opens the rows of the slices that hold `time`.
+void EdgeEngine::locate(Series& series, Time time) {
+  series.from = model::kMinTime;
+  series.to = model::kMaxTime;
+  series.generation = generation_;
+  const std::size_t count = metrics_[series.metric].streams.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    Slot& slot = slots_[series.slots + k];
+    const model::Duration length = streams_[slot.stream].slice;
+    const Time slice = model::slice_start(time, length);
+    slot.row = &rows_.at(slot.stream, slice, slot.group);
+    series.from = std::max(series.from, slice);
+    series.to = std::min(series.to, slice + length);
+  }
+}
+
+// Adds accepted samples to the series' located rows.
+void EdgeEngine::fold(Series& series, const Time* times, const double* values, std::size_t count) {
+  const Metric& metric = metrics_[series.metric];
+  const std::size_t slots = metric.streams.size();
+  Slot* const slot = slots_.data() + series.slots;
+  if (count > 1 && slots > 1) {
+    // Summed up once, then merged into each stream's row.
+    scratch_.count = 0;
+    scratch_.sums = model::ExactSum();
+    for (std::size_t i = 0; i < count; ++i) scratch_.add(times[i], values[i], metric.decimals);
+    for (std::size_t k = 0; k < slots; ++k) slot[k].row->content.partial.merge(scratch_);
+  } else {
+    for (std::size_t k = 0; k < slots; ++k)
+      for (std::size_t i = 0; i < count; ++i) slot[k].row->content.partial.add(times[i], values[i], metric.decimals);
+  }
+  for (std::size_t k = 0; k < slots; ++k) {
+    rows_.mark_changed(*slot[k].row);
+    Stream& stream = streams_[slot[k].stream];
+    if (stream.emit > model::Duration::zero() && !stream.emit_since) stream.emit_since = clock_;
+  }
+}
+
+void EdgeEngine::mark_changed(std::uint32_t series) {
+  if (series_[series].changed) return;
+  series_[series].changed = true;
+  changed_series_.push_back(series);
+}
+
+void EdgeEngine::end_input(std::size_t input) {
+  const std::uint32_t number = numbers_[input];
+  if (inputs_[number].state.ended) return;
+  inputs_[number].state.ended = true;
+  inputs_[number].changed = true;
+  publish_due_ = true;
+  for (std::uint32_t series = 0; series < series_.size(); ++series) {
+    const std::vector<HeldSample>& held = series_[series].acceptance.held();
+    if (std::any_of(held.begin(), held.end(), [&](const HeldSample& h) { return h.input == number; }))
+      reject_held(series);
+  }
+}
+
+std::vector<std::pair<std::string, model::InputState>> EdgeEngine::inputs() const {
+  std::vector<std::pair<std::string, model::InputState>> all;
+  for (const Input& input : inputs_) all.emplace_back(input.state.key, input.state);
+  return all;
+}
+
+}  // namespace orla::stream

@@ -1,0 +1,213 @@
+// An edge's heart: decides which samples count, folds them into partials by stream, slice and group, and says which
+// slices are published. Batch in, rows out; time is an argument.
+//
+// Life: construct; restore() the newest snapshot and the changes after it, in order, if there are any; then apply(),
+// tick(), end_input() as things happen. At every commit: seal(), then take_changes() (or snapshot()), and both are kept
+// together. A new engine restored from what was kept goes on exactly as this one would have.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "model/batch.h"
+#include "model/edge_state.h"
+#include "model/plan.h"
+#include "stream/acceptance.h"
+#include "stream/open_rows.h"
+
+namespace orla::stream {
+
+// At a bound, samples that would need more are dropped, counted by reason.
+struct EngineLimits {
+  std::size_t series = 1'000'000;     // "series_limit"
+  std::size_t groups = 4'000'000;     // "group_limit": a series all of whose groups do not fit
+  std::size_t open_rows = 8'000'000;  // beyond it, seal(kPublished) seals everything
+};
+
+enum class SealScope : std::uint8_t {
+  kPublished,   // slices that are published, corrections of such, and what is due by `emit`
+  kEverything,  // all open rows
+};
+enum class SealWhen : std::uint8_t {
+  kSomethingNew,  // rows, or a slice's end was published
+  kAlways,
+};
+
+// The content of the chunk to come.
+struct Sealed {
+  model::PartialRows rows;                                     // canonical; exactly the samples not sealed before
+  std::vector<model::Publication> publications;                // sorted by metric
+  std::vector<std::pair<std::string, model::Ledger>> ledgers;  // by input key; totals
+};
+
+// Not thread-safe. `plan` outlives it.
+class EdgeEngine {
+ public:
+  // input_keys: of this edge's inputs; their numbers here are the `input` arguments below.
+  EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits = {});
+
+  // A snapshot replaces everything. INVALID_ARGUMENT for a state that contradicts itself; the engine is then unusable.
+  absl::Status restore(const model::EdgeState& state);
+
+  // Decides and folds a batch; also ends the input when the batch says so. clock_now: the node's clock, for live inputs
+  // and `emit`. INVALID_ARGUMENT, and nothing done, for a batch that contradicts itself.
+  absl::Status apply(std::size_t input, const model::InputBatch& batch, model::Time clock_now);
+  // The input's paced clock, in event time: series idle by it do not hold publication. Never called for inputs at speed
+  // 0. True when a slice's end was published by it.
+  bool tick(std::size_t input, model::Time paced_now);
+  // Nothing follows. Held samples are rejected; a metric whose inputs have all ended is published entirely.
+  void end_input(std::size_t input);
+  // Publishes all slices that hold samples now: the inputs are told to stop.
+  void publish_open();
+  // Whether rows are due by their stream's `emit` at the clock's time; the next seal() then takes them.
+  bool emission_due(model::Time clock_now);
+
+  std::optional<Sealed> seal(SealScope scope, SealWhen when);
+  // What changed since the last take_changes() or restore().
+  model::EdgeState take_changes();
+  model::EdgeState snapshot() const;
+
+  const model::InputState& input(std::size_t input) const { return inputs_[numbers_[input]].state; }
+  // Of all inputs this edge ever had, by key.
+  std::vector<std::pair<std::string, model::InputState>> inputs() const;
+  // By GroupId, append-only within a life.
+  const std::vector<model::GroupDef>& groups() const { return groups_; }
+  std::size_t series_count() const { return series_.size(); }
+  std::size_t open_rows() const { return rows_.size(); }
+  // Sorted by metric: those that this edge's inputs can produce and a rollup wants. Never goes back.
+  std::vector<model::Publication> publications();
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  struct Stream {
+    std::string name;
+    std::uint64_t definition = 0;
+    std::size_t metric = 0;  // index into metrics_; kNoMetric for streams the plan no longer has
+    model::Duration slice{};
+    model::Duration emit{};
+    std::optional<model::Time> emit_since;  // clock at the first sample not yet emitted
+    model::Time taken = model::kMinTime;    // rows of slices up to it were taken since take_changes()
+  };
+  struct Metric {
+    std::vector<std::size_t> streams;
+    std::vector<std::size_t> feeders;  // indices into inputs_ of inputs declared to produce it
+    model::Duration disorder{};
+    model::Duration allowed_lateness{};
+    int decimals = 0;
+    model::Duration boundary{};  // every slice's end is a multiple of it
+    bool fed = false;            // declared or seen: it has a publication
+    model::Time newest = model::kMinTime;
+    model::Time publication = model::kMinTime;
+    bool publication_changed = false;    // since take_changes()
+    model::Time told = model::kMinTime;  // published boundary at the last seal
+  };
+  struct Input {
+    model::InputState state;
+    const model::InputSpec* spec = nullptr;   // null: the edge no longer has it
+    std::vector<std::uint32_t> series;        // by the input's own number: index into series_, or a Fate
+    model::Time paced = model::kMinTime;      // kMinTime: unknown
+    model::Time next_idle = model::kMaxTime;  // before it, the paced clock changes no publication
+    bool changed = false;                     // since take_changes()
+  };
+  // Why an input's series is not kept, in Input::series.
+  enum Fate : std::uint32_t { kUnmatched = UINT32_MAX, kSeriesLimit = UINT32_MAX - 1, kGroupLimit = UINT32_MAX - 2 };
+
+  // Where a series' samples go in one stream.
+  struct Slot {
+    std::size_t stream = 0;
+    model::GroupId group{};
+    OpenRows::Row* row = nullptr;  // of the slice below
+  };
+  struct Series {
+    Acceptance acceptance;
+    model::Time from = model::kMaxTime;  // the slots' rows are those of times in [from, to)
+    model::Time to = model::kMinTime;
+    std::uint64_t generation = 0;  // of the rows
+    std::size_t metric = 0;        // kNoMetric: no rollup wants it any more
+    std::uint32_t slots = kNone;   // first in slots_, one per stream of the metric; kNone: not placed yet
+    std::uint32_t input = 0;       // index into inputs_ of the one that delivered it last
+    bool changed = false;          // since take_changes()
+  };
+  static constexpr std::size_t kNoMetric = SIZE_MAX;
+
+  // edge_engine.cc
+  std::size_t find_metric(std::string_view name) const;
+  absl::Status check(const Input& input, const model::InputBatch& batch) const;
+  std::uint32_t define(const model::Series& series);
+  std::optional<std::uint32_t> place(const model::Series& series, std::size_t metric);
+  std::uint32_t add_series(const model::Series& series, std::size_t metric);
+  void add_group(model::GroupDef group, std::size_t stream);
+  void accept_run(std::uint32_t input, std::uint32_t series, const model::Batch& batch, const model::Batch::Run& run);
+  void decide_one(std::uint32_t series, const model::HeldSample& sample, const AcceptanceRules& rules);
+  void reject_held(std::uint32_t series);
+  void settle(std::uint32_t series);
+  void locate(Series& series, model::Time time);
+  void fold(Series& series, const model::Time* times, const double* values, std::size_t count);
+  void mark_changed(std::uint32_t series);
+  void accepted(Input& input, Metric& metric, model::Time newest);
+  AcceptanceRules rules_for(const Input& input, const Metric& metric) const;
+
+  // edge_engine_seal.cc
+  void publish();
+  void raise(Metric& metric, model::Time time);
+  bool all_ended(const Metric& metric) const;
+  model::Time boundary(const Metric& metric) const;
+  bool boundary_moved() const;
+  void take_rows(std::size_t stream, model::Time end, model::PartialRows& out);
+
+  // edge_engine_state.cc
+  void clear();
+  std::uint32_t listed_input(const std::string& key);
+  void number_inputs();
+  std::size_t stream_of(const model::GroupDef& group);
+  absl::Status restore_names(const model::EdgeState& state);
+  absl::Status restore_rows(const model::EdgeState& state);
+  absl::Status restore_series(const model::EdgeState& state);
+  model::SeriesState state_of(std::uint32_t series) const;
+  std::vector<model::SealedStream> sealed_streams();
+
+  const model::Plan& plan_;
+  const std::vector<std::string> input_keys_;
+  const EngineLimits limits_;
+
+  std::vector<Stream> streams_;  // of the plan, then those only restored rows belong to
+  std::size_t plan_streams_ = 0;
+  std::vector<Metric> metrics_;  // of the plan
+  std::vector<std::size_t> metrics_by_name_;
+  std::vector<Input> inputs_;
+  std::size_t listed_inputs_ = 0;       // the first so many were listed in a state; the others follow at the next one
+  std::vector<std::uint32_t> numbers_;  // by the caller's number: index into inputs_
+
+  std::vector<Series> series_;
+  std::vector<model::Series> definitions_;
+  std::deque<std::string> identities_;
+  absl::flat_hash_map<std::string_view, std::uint32_t> series_numbers_;  // keys are in identities_
+  std::vector<Slot> slots_;
+  std::vector<model::GroupDef> groups_;
+  std::vector<std::size_t> group_streams_;  // by GroupId: index into streams_
+  absl::flat_hash_map<std::string, std::uint32_t> group_numbers_;
+
+  OpenRows rows_;
+  std::uint64_t generation_ = 1;  // rises when rows are taken: cached row pointers are then void
+  bool publish_due_ = true;       // something that the publications depend on has changed
+  model::Time clock_ = model::kMinTime;
+
+  // Since take_changes():
+  std::vector<std::uint32_t> changed_series_;
+  std::size_t known_series_ = 0;
+  std::size_t known_groups_ = 0;
+  bool taken_everything_ = false;
+
+  // Scratch, to save allocations.
+  std::vector<Decision> decisions_;
+  model::Partial scratch_;
+};
+
+}  // namespace orla::stream

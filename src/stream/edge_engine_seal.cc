@@ -1,0 +1,170 @@
+// Publication, and the rows that leave the engine.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "stream/edge_engine.h"
+
+namespace orla::stream {
+
+using model::add_clamped;
+using model::Duration;
+using model::Time;
+
+namespace {
+
+// Sorts rows of which each (group, slice) is there once, moving each row once.
+model::PartialRows sorted(model::PartialRows rows) {
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return std::pair(rows[a].group, rows[a].slice) < std::pair(rows[b].group, rows[b].slice);
+  };
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), before);
+  model::PartialRows out;
+  out.reserve(rows.size());
+  for (const std::size_t i : order) out.push_back(std::move(rows[i]));
+  return out;
+}
+
+}  // namespace
+
+void EdgeEngine::raise(Metric& metric, Time time) {
+  if (time < kEarliestTime || time <= metric.publication) return;
+  metric.publication = time;
+  metric.publication_changed = true;
+}
+
+bool EdgeEngine::all_ended(const Metric& metric) const {
+  const auto ended = [](const Input& input) { return input.spec == nullptr || input.state.ended; };
+  // A metric that no input is declared to produce, and one did: any may.
+  if (metric.feeders.empty()) return std::all_of(inputs_.begin(), inputs_.end(), ended);
+  return std::all_of(metric.feeders.begin(), metric.feeders.end(), [&](std::size_t i) { return ended(inputs_[i]); });
+}
+
+// Raises every metric's publication to the least watermark of the series that hold it, minus disorder. O(series).
+void EdgeEngine::publish() {
+  if (!publish_due_) return;
+  publish_due_ = false;
+  struct Found {
+    Time least = model::kMaxTime;  // watermark of the series that hold publication
+    Time paced = model::kMaxTime;  // least clock of the inputs whose series are idle
+  };
+  std::vector<Found> found(metrics_.size());
+  for (Input& input : inputs_) input.next_idle = model::kMaxTime;
+  for (const Series& s : series_) {
+    const Time watermark = s.acceptance.watermark();
+    if (s.metric == kNoMetric || watermark == model::kMinTime) continue;
+    Input& input = inputs_[s.input];
+    if (input.spec == nullptr || input.state.ended) continue;
+    if (watermark < add_clamped(input.state.newest, -metrics_[s.metric].allowed_lateness)) continue;
+    if (input.spec->idle_after > Duration::zero()) {
+      const Time idle_from = add_clamped(watermark, input.spec->idle_after);
+      if (input.paced != model::kMinTime && input.paced >= idle_from) {
+        found[s.metric].paced = std::min(found[s.metric].paced, input.paced);
+        continue;
+      }
+      input.next_idle = std::min(input.next_idle, idle_from);
+    }
+    found[s.metric].least = std::min(found[s.metric].least, watermark);
+  }
+  for (std::size_t m = 0; m < metrics_.size(); ++m) {
+    Metric& metric = metrics_[m];
+    if (!metric.fed) continue;
+    if (all_ended(metric)) {
+      raise(metric, model::kMaxTime);
+    } else if (found[m].least != model::kMaxTime) {
+      raise(metric, add_clamped(found[m].least, -metric.disorder));
+    } else if (found[m].paced != model::kMaxTime) {
+      // All are idle: the clock itself says how far nothing came.
+      raise(metric, add_clamped(found[m].paced, -metric.disorder));
+      for (const std::size_t i : metric.feeders) inputs_[i].next_idle = model::kMinTime;
+    }
+  }
+}
+
+Time EdgeEngine::boundary(const Metric& metric) const {
+  if (metric.publication == model::kMinTime || metric.publication == model::kMaxTime) return metric.publication;
+  return model::slice_start(metric.publication, metric.boundary);
+}
+
+// Whether a slice's end was published since the last seal.
+bool EdgeEngine::boundary_moved() const {
+  return std::any_of(metrics_.begin(), metrics_.end(), [&](const Metric& m) { return m.fed && boundary(m) != m.told; });
+}
+
+bool EdgeEngine::tick(std::size_t input, Time paced_now) {
+  Input& in = inputs_[numbers_[input]];
+  in.paced = paced_now;
+  if (paced_now < in.next_idle) return false;
+  publish_due_ = true;
+  publish();
+  return boundary_moved();
+}
+
+void EdgeEngine::publish_open() {
+  publish_due_ = true;
+  publish();
+  for (Metric& metric : metrics_) {
+    if (!metric.fed) continue;
+    Time newest = metric.newest;
+    for (const std::size_t i : metric.feeders) newest = std::max(newest, inputs_[i].state.newest);
+    if (newest == model::kMinTime) continue;
+    for (const std::size_t stream : metric.streams) {
+      const Duration slice = streams_[stream].slice;
+      raise(metric, model::slice_start(newest, slice) + slice);
+    }
+  }
+}
+
+bool EdgeEngine::emission_due(Time clock_now) {
+  clock_ = clock_now;
+  bool due = false;
+  for (Stream& stream : streams_) {
+    if (!stream.emit_since) continue;
+    if (clock_now < *stream.emit_since) stream.emit_since = clock_now;  // the clock was set back
+    due = due || add_clamped(*stream.emit_since, stream.emit) <= clock_now;
+  }
+  return due;
+}
+
+std::vector<model::Publication> EdgeEngine::publications() {
+  publish();
+  std::vector<model::Publication> all;
+  for (const std::size_t m : metrics_by_name_)
+    if (metrics_[m].fed) all.push_back({plan_.fleet.metrics[m].name, metrics_[m].publication});
+  return all;
+}
+
+void EdgeEngine::take_rows(std::size_t stream, Time end, model::PartialRows& out) {
+  Stream& s = streams_[stream];
+  if (rows_.take(stream, end, out) > 0) {
+    ++generation_;
+    s.taken = std::max(s.taken, end);
+  }
+  if (rows_.empty(stream)) s.emit_since.reset();
+}
+
+std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
+  publish();
+  const bool everything = scope == SealScope::kEverything || rows_.size() > limits_.open_rows;
+  const bool emits = emission_due(clock_);
+  Sealed sealed;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const Stream& stream = streams_[i];
+    const bool due = emits && stream.emit_since && add_clamped(*stream.emit_since, stream.emit) <= clock_;
+    if (everything || due || stream.metric == kNoMetric)
+      take_rows(i, model::kMaxTime, sealed.rows);
+    else
+      take_rows(i, metrics_[stream.metric].publication, sealed.rows);
+  }
+  if (when == SealWhen::kSomethingNew && sealed.rows.empty() && !boundary_moved()) return std::nullopt;
+  if (everything) taken_everything_ = true;
+  for (Metric& metric : metrics_) metric.told = boundary(metric);
+  sealed.rows = sorted(std::move(sealed.rows));
+  sealed.publications = publications();
+  for (const Input& input : inputs_) sealed.ledgers.emplace_back(input.state.key, input.state.ledger);
+  return sealed;
+}
+
+}  // namespace orla::stream

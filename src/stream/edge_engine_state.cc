@@ -1,0 +1,252 @@
+// What is kept of the engine, and its restoration.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "fmt/format.h"
+#include "stream/edge_engine.h"
+
+namespace orla::stream {
+
+using model::EdgeState;
+using model::Time;
+
+void EdgeEngine::clear() {
+  streams_.clear();
+  metrics_.clear();
+  metrics_by_name_.clear();
+  inputs_.clear();
+  listed_inputs_ = 0;
+  series_.clear();
+  definitions_.clear();
+  series_numbers_.clear();
+  identities_.clear();
+  slots_.clear();
+  groups_.clear();
+  group_streams_.clear();
+  group_numbers_.clear();
+  rows_ = OpenRows();
+  changed_series_.clear();
+  known_series_ = known_groups_ = 0;
+  taken_everything_ = false;
+  publish_due_ = true;
+
+  for (const model::StreamDef& def : plan_.streams) {
+    Stream& stream = streams_.emplace_back();
+    stream.name = def.name;
+    stream.definition = def.definition;
+    stream.metric = def.metric;
+    stream.slice = def.slice;
+    stream.emit = def.emit;
+    rows_.add_stream(def.slice);
+  }
+  for (std::size_t m = 0; m < plan_.fleet.metrics.size(); ++m) {
+    const model::MetricSpec& spec = plan_.fleet.metrics[m];
+    Metric& metric = metrics_.emplace_back();
+    metric.streams = plan_.streams_of_metric[m];
+    metric.disorder = spec.disorder;
+    metric.allowed_lateness = spec.allowed_lateness;
+    metric.decimals = spec.decimals;
+    for (const std::size_t s : metric.streams)
+      metric.boundary = model::Duration(std::gcd(metric.boundary.count(), plan_.streams[s].slice.count()));
+    metrics_by_name_.push_back(m);
+  }
+  std::sort(metrics_by_name_.begin(), metrics_by_name_.end(),
+            [&](std::size_t a, std::size_t b) { return plan_.fleet.metrics[a].name < plan_.fleet.metrics[b].name; });
+  number_inputs();
+}
+
+// Gives the inputs of now that no state has listed yet their numbers, after those that were.
+void EdgeEngine::number_inputs() {
+  numbers_.clear();
+  for (Metric& metric : metrics_) metric.feeders.clear();
+  for (const std::string& key : input_keys_) {
+    auto found =
+        std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) { return input.state.key == key; });
+    if (found == inputs_.end()) {
+      inputs_.emplace_back().state.key = key;
+      inputs_.back().changed = true;  // listed at the next commit, whatever happens until then
+      found = inputs_.end() - 1;
+    }
+    const auto number = static_cast<std::uint32_t>(found - inputs_.begin());
+    numbers_.push_back(number);
+    const auto spec = std::find_if(plan_.fleet.inputs.begin(), plan_.fleet.inputs.end(),
+                                   [&](const model::InputSpec& s) { return s.key == key; });
+    if (spec == plan_.fleet.inputs.end()) continue;
+    found->spec = &*spec;
+    for (const std::string& name : model::metrics_of(*spec)) {
+      const std::size_t metric = find_metric(name);
+      if (metric == kNoMetric) continue;
+      metrics_[metric].feeders.push_back(number);
+      metrics_[metric].fed = true;
+    }
+  }
+}
+
+std::uint32_t EdgeEngine::listed_input(const std::string& key) {
+  const auto found =
+      std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& input) { return input.state.key == key; });
+  if (found != inputs_.end()) return static_cast<std::uint32_t>(found - inputs_.begin());
+  inputs_.emplace_back().state.key = key;
+  return static_cast<std::uint32_t>(inputs_.size() - 1);
+}
+
+// The plan's stream, or one for rows that another plan has left: those are sealed at the next seal.
+std::size_t EdgeEngine::stream_of(const model::GroupDef& group) {
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    if (streams_[i].name == group.stream && streams_[i].definition == group.definition &&
+        streams_[i].slice.count() == group.slice_ns)
+      return i;
+  Stream& stream = streams_.emplace_back();
+  stream.name = group.stream;
+  stream.definition = group.definition;
+  stream.metric = kNoMetric;
+  stream.slice = model::Duration(group.slice_ns);
+  rows_.add_stream(stream.slice);
+  return streams_.size() - 1;
+}
+
+absl::Status EdgeEngine::restore(const EdgeState& state) {
+  if (state.snapshot) clear();
+  inputs_.resize(listed_inputs_);  // those of now come again below, after the listed ones
+  for (const model::InputState& input : state.inputs) inputs_[listed_input(input.key)].state = input;
+  listed_inputs_ = inputs_.size();
+  for (const auto restore_part : {&EdgeEngine::restore_names, &EdgeEngine::restore_rows, &EdgeEngine::restore_series})
+    if (absl::Status status = (this->*restore_part)(state); !status.ok()) return status;
+  number_inputs();
+  for (const model::Publication& p : state.publications) {
+    const std::size_t m = find_metric(p.metric);
+    if (m == kNoMetric) continue;
+    metrics_[m].publication = p.time;
+    metrics_[m].told = boundary(metrics_[m]);
+  }
+  publish_due_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status EdgeEngine::restore_names(const EdgeState& state) {
+  for (const model::Series& series : state.new_series) {
+    if (series_numbers_.contains(model::identity(series)))
+      return absl::InvalidArgumentError(
+          fmt::format("edge state: series {} is defined twice", model::to_string(series)));
+    add_series(series, find_metric(series.metric));
+  }
+  for (const model::GroupDef& group : state.new_groups) {
+    if (group_numbers_.contains(model::identity(group)))
+      return absl::InvalidArgumentError(fmt::format("edge state: a group of {} is defined twice", group.stream));
+    if (group.slice_ns <= 0)
+      return absl::InvalidArgumentError(fmt::format("edge state: a slice of {} has no length", group.stream));
+    add_group(group, stream_of(group));
+  }
+  known_series_ = definitions_.size();
+  known_groups_ = groups_.size();
+  return absl::OkStatus();
+}
+
+absl::Status EdgeEngine::restore_rows(const EdgeState& state) {
+  model::PartialRows gone;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (state.sealed_everything) rows_.take(i, model::kMaxTime, gone);
+    for (const model::SealedStream& sealed : state.sealed)
+      if (sealed.stream == streams_[i].name) rows_.take(i, sealed.time, gone);
+  }
+  ++generation_;
+  for (const model::PartialRow& row : state.open) {
+    if (index(row.group) >= groups_.size())
+      return absl::InvalidArgumentError(
+          fmt::format("edge state: open row of group {}, of which there are {}", index(row.group), groups_.size()));
+    const std::size_t stream = group_streams_[index(row.group)];
+    rows_.at(stream, row.slice, row.group).content.partial = row.partial;
+  }
+  // When they came in is not known: what `emit` sends is due.
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    streams_[i].emit_since.reset();
+    if (streams_[i].emit > model::Duration::zero() && !rows_.empty(i)) streams_[i].emit_since = model::kMinTime;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EdgeEngine::restore_series(const EdgeState& state) {
+  for (const model::SeriesState& saved : state.series) {
+    if (index(saved.series) >= series_.size())
+      return absl::InvalidArgumentError(
+          fmt::format("edge state: state of series {}, of which there are {}", index(saved.series), series_.size()));
+    const auto unknown = [&](std::uint32_t input) { return input >= inputs_.size(); };
+    if (saved.held.size() > 2 || unknown(saved.input) ||
+        std::any_of(saved.held.begin(), saved.held.end(), [&](const model::HeldSample& h) { return unknown(h.input); }))
+      return absl::InvalidArgumentError(
+          fmt::format("edge state: series {} names an input that is not listed", index(saved.series)));
+    Series& s = series_[index(saved.series)];
+    s.acceptance = Acceptance(saved.watermark, saved.held);
+    s.input = saved.input;
+    if (s.metric != kNoMetric) metrics_[s.metric].newest = std::max(metrics_[s.metric].newest, saved.watermark);
+  }
+  return absl::OkStatus();
+}
+
+model::SeriesState EdgeEngine::state_of(std::uint32_t series) const {
+  const Series& s = series_[series];
+  return {model::SeriesId{series}, s.acceptance.watermark(), s.input, s.acceptance.held()};
+}
+
+// What was taken, by stream name. Streams of one name (two definitions) count as one: what is still open of the one
+// that was taken less far is listed anew.
+std::vector<model::SealedStream> EdgeEngine::sealed_streams() {
+  std::map<std::string, Time> taken;
+  for (const Stream& stream : streams_) {
+    if (stream.taken == model::kMinTime) continue;
+    Time& time = taken.try_emplace(stream.name, model::kMinTime).first->second;
+    time = std::max(time, stream.taken);
+  }
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const auto found = taken.find(streams_[i].name);
+    if (found != taken.end() && streams_[i].taken < found->second) rows_.mark_all_changed(i);
+    streams_[i].taken = model::kMinTime;
+  }
+  std::vector<model::SealedStream> sealed;
+  for (const auto& [stream, time] : taken) sealed.push_back({stream, time});
+  return sealed;
+}
+
+EdgeState EdgeEngine::take_changes() {
+  publish();
+  EdgeState state;
+  state.new_series.assign(definitions_.begin() + static_cast<std::ptrdiff_t>(known_series_), definitions_.end());
+  state.new_groups.assign(groups_.begin() + static_cast<std::ptrdiff_t>(known_groups_), groups_.end());
+  known_series_ = definitions_.size();
+  known_groups_ = groups_.size();
+  state.sealed = sealed_streams();
+  state.sealed_everything = std::exchange(taken_everything_, false);
+  if (state.sealed_everything) state.sealed.clear();
+  state.open = rows_.take_changed();
+  std::sort(changed_series_.begin(), changed_series_.end());
+  for (const std::uint32_t series : changed_series_) {
+    series_[series].changed = false;
+    state.series.push_back(state_of(series));
+  }
+  changed_series_.clear();
+  for (Input& input : inputs_)
+    if (std::exchange(input.changed, false)) state.inputs.push_back(input.state);
+  for (const std::size_t m : metrics_by_name_)
+    if (std::exchange(metrics_[m].publication_changed, false))
+      state.publications.push_back({plan_.fleet.metrics[m].name, metrics_[m].publication});
+  return state;
+}
+
+EdgeState EdgeEngine::snapshot() const {
+  EdgeState state;
+  state.snapshot = true;
+  state.new_series = definitions_;
+  state.new_groups = groups_;
+  state.open = rows_.all();
+  for (std::uint32_t series = 0; series < series_.size(); ++series)
+    if (const Acceptance& a = series_[series].acceptance; a.watermark() != model::kMinTime || !a.held().empty())
+      state.series.push_back(state_of(series));
+  for (const Input& input : inputs_) state.inputs.push_back(input.state);
+  for (const std::size_t m : metrics_by_name_)
+    if (metrics_[m].publication != model::kMinTime)
+      state.publications.push_back({plan_.fleet.metrics[m].name, metrics_[m].publication});
+  return state;
+}
+
+}  // namespace orla::stream

@@ -1,0 +1,88 @@
+#include "stream/open_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace orla::stream {
+
+namespace {
+
+using model::PartialRow;
+using model::PartialRows;
+
+bool before(const PartialRow& a, const PartialRow& b) {
+  return std::pair(a.group, a.slice) < std::pair(b.group, b.slice);
+}
+
+PartialRows copy_sorted(std::vector<const PartialRow*>& rows) {
+  std::sort(rows.begin(), rows.end(), [](const PartialRow* a, const PartialRow* b) { return before(*a, *b); });
+  PartialRows out;
+  out.reserve(rows.size());
+  for (const PartialRow* row : rows) out.push_back(*row);
+  return out;
+}
+
+}  // namespace
+
+void OpenRows::add_stream(model::Duration slice) { streams_.push_back(Stream{slice, {}}); }
+
+OpenRows::Row& OpenRows::at(std::size_t stream, model::Time slice, model::GroupId group) {
+  Row*& found = streams_[stream].slices[slice][index(group)];
+  if (found == nullptr) {
+    if (free_.empty()) {
+      found = &pool_.emplace_back();
+    } else {
+      found = free_.back();
+      free_.pop_back();
+    }
+    found->content.group = group;
+    found->content.slice = slice;
+    found->content.partial = model::Partial();
+    found->open = true;
+    ++size_;
+  }
+  return *found;
+}
+
+void OpenRows::mark_all_changed(std::size_t stream) {
+  for (auto& [slice, rows] : streams_[stream].slices)
+    for (auto& [group, row] : rows) mark_changed(*row);
+}
+
+std::size_t OpenRows::take(std::size_t stream, model::Time end, PartialRows& out) {
+  Stream& s = streams_[stream];
+  std::size_t taken = 0;
+  while (!s.slices.empty() && model::add_clamped(s.slices.begin()->first, s.slice) <= end) {
+    for (auto& [group, row] : s.slices.begin()->second) {
+      out.push_back(std::move(row->content));
+      row->changed = row->open = false;
+      free_.push_back(row);
+      ++taken;
+    }
+    s.slices.erase(s.slices.begin());
+  }
+  size_ -= taken;
+  return taken;
+}
+
+PartialRows OpenRows::take_changed() {
+  std::vector<const PartialRow*> rows;
+  rows.reserve(changed_.size());
+  for (Row* row : changed_) {
+    if (row->open && row->changed) rows.push_back(&row->content);
+    row->changed = false;
+  }
+  changed_.clear();
+  return copy_sorted(rows);
+}
+
+PartialRows OpenRows::all() const {
+  std::vector<const PartialRow*> rows;
+  rows.reserve(size_);
+  for (const Stream& stream : streams_)
+    for (const auto& [slice, groups] : stream.slices)
+      for (const auto& [group, row] : groups) rows.push_back(&row->content);
+  return copy_sorted(rows);
+}
+
+}  // namespace orla::stream

@@ -1,0 +1,61 @@
+// The rows an edge has not sealed yet: partials by (stream, slice, group), in memory that stays where it is.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "model/partial.h"
+
+namespace orla::stream {
+
+// Not thread-safe. Row pointers are valid until their row is taken or dropped.
+class OpenRows {
+ public:
+  struct Row {
+    model::PartialRow content;
+    bool changed = false;  // since take_changed()
+    bool open = false;
+  };
+
+  // Streams are numbered from 0 as they are added.
+  void add_stream(model::Duration slice);
+
+  // The row, opened empty when there is none.
+  Row& at(std::size_t stream, model::Time slice, model::GroupId group);
+  void mark_changed(Row& row) {
+    if (row.changed) return;
+    row.changed = true;
+    changed_.push_back(&row);
+  }
+  // All open rows of the stream count as changed.
+  void mark_all_changed(std::size_t stream);
+
+  std::size_t size() const { return size_; }
+  bool empty(std::size_t stream) const { return streams_[stream].slices.empty(); }
+
+  // Closes the rows of slices that end at or before `end` (kMaxTime: all) and moves them to `out`, unsorted. Returns
+  // how many. O(rows taken).
+  std::size_t take(std::size_t stream, model::Time end, model::PartialRows& out);
+
+  // Copies the rows changed since the last call, canonical. O(rows changed).
+  model::PartialRows take_changed();
+  // Copies all rows, canonical.
+  model::PartialRows all() const;
+
+ private:
+  struct Stream {
+    model::Duration slice;
+    std::map<model::Time, absl::flat_hash_map<std::uint32_t, Row*>> slices;  // by group
+  };
+
+  std::vector<Stream> streams_;
+  std::deque<Row> pool_;
+  std::vector<Row*> free_;
+  std::vector<Row*> changed_;  // may hold rows that were closed since, and rows twice
+  std::size_t size_ = 0;
+};
+
+}  // namespace orla::stream
