@@ -50,11 +50,15 @@ RootCore::Match RootCore::match(const model::Range& range) const {
 }
 
 RootCore::Verdict RootCore::offer(ConnectionId child, std::uint64_t frame, const std::vector<model::Range>& ranges) {
-  ++counters_.frames;
-  if (const absl::Status status = check_ranges(ranges); !status.ok()) {
-    answer(PendingFrame{child, false, frame, {}, ""}, RefusalReason::kMalformed, std::string(status.message()));
+  if (committing_) {
+    refuse(child, frame, ranges, RefusalReason::kFull, "the cloud is busy with a commit");
     return Verdict::kAnswered;
   }
+  if (const absl::Status status = check_ranges(ranges); !status.ok()) {
+    refuse(child, frame, ranges, RefusalReason::kMalformed, std::string(status.message()));
+    return Verdict::kAnswered;
+  }
+  ++counters_.frames;
   for (const model::Range& range : ranges) counters_.received += chunks(range);
   const model::Range* other = nullptr;
   for (const model::Range& range : ranges) {
@@ -77,7 +81,10 @@ RootCore::Verdict RootCore::offer(ConnectionId child, std::uint64_t frame, const
     }
     if (other == nullptr) other = &range;
   }
-  if (other == nullptr) return Verdict::kFold;
+  if (other == nullptr) {
+    offered_ = {child, frame};
+    return Verdict::kFold;
+  }
   PendingFrame refused{child, false, frame, labels_of(ranges),
                        fmt::format("chunks {}..{} of node \"{}\" are not the next ones of its current epoch",
                                    other->first, other->last, other->node)};
@@ -93,6 +100,7 @@ RootCore::Verdict RootCore::offer(ConnectionId child, std::uint64_t frame, const
 }
 
 void RootCore::folded(ConnectionId child, std::uint64_t frame, const std::vector<model::Range>& ranges) {
+  offered_.reset();
   for (const model::Range& range : ranges) {
     Origin& origin = origins_[range.node];
     origin.committed.node = range.node;
@@ -105,7 +113,14 @@ void RootCore::folded(ConnectionId child, std::uint64_t frame, const std::vector
 
 void RootCore::refuse(ConnectionId child, std::uint64_t frame, const std::vector<model::Range>& ranges,
                       RefusalReason reason, std::string why) {
-  answer(PendingFrame{child, false, frame, labels_of(ranges), ""}, reason, why);
+  const bool counted = std::exchange(offered_, std::nullopt) == std::pair{child, frame};
+  PendingFrame refused{child, false, frame, {}, ""};
+  if (check_ranges(ranges).ok()) refused.labels = labels_of(ranges);  // else they cannot be counted
+  if (!counted) {
+    ++counters_.frames;
+    for (const Label& label : refused.labels) counters_.received += label.last - label.first + 1;
+  }
+  answer(refused, reason, why);
 }
 
 // Counts the frame and sends Refused with the committed cursors.
@@ -130,6 +145,10 @@ void RootCore::answer(const PendingFrame& frame, RefusalReason reason, const std
 
 void RootCore::open(ConnectionId child, const OpenEpoch& message) {
   const PendingOpen request{child, message};
+  if (committing_) {
+    next_.push_back(request);
+    return;
+  }
   if (message.epoch == model::Epoch{} || message.node.empty()) {
     answer_open(request);
     return;
@@ -178,11 +197,13 @@ void RootCore::child_down(ConnectionId child) {
   for (PendingFrame& frame : folded_) frame.child_left = frame.child_left || frame.child == child;
   for (PendingFrame& frame : waiting_) frame.child_left = frame.child_left || frame.child == child;
   std::erase_if(opens_, [&](const PendingOpen& open) { return open.child == child; });
+  std::erase_if(next_, [&](const PendingOpen& open) { return open.child == child; });
 }
 
 bool RootCore::dirty() const { return !changed_.empty(); }
 
-RootCore::Changes RootCore::changes() const {
+RootCore::Changes RootCore::changes() {
+  committing_ = true;
   Changes changes;
   for (const model::NodeName& node : changed_) {
     const Origin& origin = origins_.at(node);
@@ -232,6 +253,8 @@ void RootCore::committed() {
     answer(frame, RefusalReason::kCursor, frame.why);
   }
   for (const PendingOpen& request : std::exchange(opens_, {})) answer_open(request);
+  committing_ = false;
+  for (const PendingOpen& request : std::exchange(next_, {})) open(request.child, request.message);
 }
 
 void RootCore::rolled_back(const std::string& why) {
@@ -251,6 +274,8 @@ void RootCore::rolled_back(const std::string& why) {
     answer(frame, RefusalReason::kCursor, frame.why);
   }
   for (const PendingOpen& request : std::exchange(opens_, {})) answer_open(request);
+  committing_ = false;
+  for (const PendingOpen& request : std::exchange(next_, {})) open(request.child, request.message);
 }
 
 void RootCore::alarm(std::string text) {

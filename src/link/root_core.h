@@ -2,8 +2,9 @@
 // durable. docs/protocol.md, "The root".
 //
 // The owner, per frame: offer(); on kFold fold the rows into its engine, then folded() - or, if the engine cannot take
-// them, refuse(). Every so often, when dirty(): commit the engine's changes together with changes() in one transaction,
-// then committed(). Between the two the tentative cursors decide, and nothing tentative is told to anybody.
+// them, refuse(). Every so often, when dirty(): commit the engine's changes together with changes() in one
+// transaction, then committed(). Between the two the tentative cursors decide, and nothing tentative is told to
+// anybody.
 //
 // Events in, actions out, in the order they have to be done. No I/O, no clock. Not thread-safe.
 #pragma once
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -78,7 +80,9 @@ class RootCore {
     std::vector<model::Cursor> cursors;  // new values of those that changed
     std::vector<ClosedOrigin> closed;
   };
-  Changes changes() const;
+  // What to commit, and from here to committed() nothing is added: frames are refused (kFull), OpenEpochs wait. May be
+  // called again.
+  Changes changes();
   // changes() are durable, together with everything folded since the commit before.
   void committed();
   // The commit failed for good and the owner has thrown away everything folded since the one before: the senders are
@@ -145,9 +149,12 @@ class RootCore {
 
   std::map<model::NodeName, Origin> origins_;
   std::set<model::NodeName> changed_;
-  std::vector<PendingFrame> folded_;   // acknowledged after the commit
-  std::vector<PendingFrame> waiting_;  // refused after the commit
-  std::vector<PendingOpen> opens_;     // answered after the commit
+  std::vector<PendingFrame> folded_;                               // acknowledged after the commit
+  std::vector<PendingFrame> waiting_;                              // refused after the commit
+  std::vector<PendingOpen> opens_;                                 // answered after the commit
+  std::vector<PendingOpen> next_;                                  // looked at after the commit
+  bool committing_ = false;                                        // between changes() and its outcome
+  std::optional<std::pair<ConnectionId, std::uint64_t>> offered_;  // the frame with the owner
   std::vector<Action> actions_;
   Counters counters_;
 };

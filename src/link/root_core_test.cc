@@ -241,5 +241,32 @@ TEST_F(RootCoreTest, RefuseCountsAndAnswers) {
   expect_accounts();
 }
 
+TEST_F(RootCoreTest, NothingIsAddedToACommitUnderWay) {
+  EXPECT_TRUE(fold(kOne, 1, {range("a", 6, 6)}));
+  EXPECT_EQ(root.changes().cursors.size(), 1U);
+  // The commit fails and is repeated as it was; what comes meanwhile must not be counted as durable with it.
+  EXPECT_EQ(root.offer(kOne, 2, {range("a", 7, 7)}), Verdict::kAnswered);
+  EXPECT_EQ(refusal().reason, RefusalReason::kFull);
+  root.open(kTwo, {1, "b", model::Epoch{8}, {}});
+  EXPECT_EQ(root.changes().cursors.size(), 1U);
+  root.committed();
+  EXPECT_EQ(take<RootCore::ToChild>().size(), 1U);
+  EXPECT_EQ(root.cursor("b").epoch, model::Epoch{});
+  EXPECT_TRUE(root.dirty());
+  EXPECT_EQ(root.changes().cursors.at(0).node, "b");
+  root.committed();
+  EXPECT_TRUE(take<RootCore::AnswerOpen>().at(0).message.opened);
+  expect_accounts();
+}
+
+TEST_F(RootCoreTest, FramesThatCannotBeDecodedAreCounted) {
+  root.refuse(kOne, 1, {range("a", 6, 7)}, RefusalReason::kMalformed, "no rows");
+  EXPECT_EQ(refusal().reason, RefusalReason::kMalformed);
+  EXPECT_EQ(root.counters().received, 2U);
+  root.refuse(kOne, 2, {range("a", 9, 7)}, RefusalReason::kMalformed, "nothing in it is right");
+  EXPECT_EQ(root.counters().received, 2U);
+  expect_accounts();
+}
+
 }  // namespace
 }  // namespace orla::link
