@@ -107,7 +107,7 @@ struct ExecFailure {
 // The child's side of fork: only async-signal-safe calls, everything else has been prepared.
 [[noreturn]] void become(const ProcessSpec& spec, char* const* argv, char* const* environment, int null_fd,
                          int output_fd, int errors_fd, int report_fd, pid_t parent) {
-  const auto fail = [&] [[noreturn]] (ExecFailure::Step step) {
+  const auto fail = [&](ExecFailure::Step step) {
     const ExecFailure failure{step, errno};
     [[maybe_unused]] const ssize_t n = ::write(report_fd, &failure, sizeof failure);
     ::_exit(127);
@@ -128,6 +128,7 @@ struct ExecFailure {
   if (!spec.directory.empty() && ::chdir(spec.directory.c_str()) != 0) fail(ExecFailure::kDirectory);
   ::execvpe(argv[0], argv, environment);
   fail(ExecFailure::kExec);
+  ::_exit(127);
 }
 
 class SystemChild final : public ChildProcess {

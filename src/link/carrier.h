@@ -16,8 +16,26 @@ namespace orla::link {
 // Names one connection of a carrier, on either side; never reused.
 enum class ConnectionId : std::uint64_t {};
 
-// The child's side: a few connections at a time (a session, and a try at a better parent). All methods are called on
-// the node's loop, and every callback is run there (posted, never from inside a method).
+// Rules of both sides
+//   All methods are called, and the carrier is destroyed, on the node's loop, or while that loop runs nothing; every
+//   callback is run there (posted, never from inside a method). Callbacks may call every method.
+//   Each connection ends with exactly one `closed`, also after close() on this side (then with OK; messages that arrive
+//   meanwhile are dropped), except when the carrier is destroyed, which ends its connections without a word here.
+//   A callback that is not set is not called.
+//   What a peer gets wrong (bytes that are no message, a send queue that it does not empty) ends its connection with a
+//   status that says so.
+
+// Rules of both sides
+//   All methods are called, and the carrier is destroyed, on the node's loop, or while that loop runs nothing; every
+//   callback is run there (posted, never from inside a method). Callbacks may call every method but set_events(), and
+//   do not destroy the carrier.
+//   Each connection ends with exactly one `closed`, also after close() on this side (then with OK; messages that arrive
+//   meanwhile are dropped), except when the carrier is destroyed, which ends its connections without a word here.
+//   A callback that is not set is not called.
+//   What a peer gets wrong (bytes that are no message, a send queue that it does not empty) ends its connection with a
+//   status that says so.
+
+// The child's side: a few connections at a time (a session, and a try at a better parent).
 class UplinkCarrier {
  public:
   struct Events {
@@ -30,10 +48,12 @@ class UplinkCarrier {
   virtual void set_events(Events events) = 0;
   // Starts connecting. `peer` names the node at the address, for logs.
   virtual ConnectionId connect(const std::string& address, const std::string& peer) = 0;
-  // Queued in order. Heartbeats overtake queued messages. Dropped when the connection has ended.
+  // Queued in order, also before `connected`. Heartbeats overtake what is queued, except Hello. Dropped when the
+  // connection has ended.
   virtual void send(ConnectionId connection, UpMessage message) = 0;
   // Bytes accepted by send() and not yet handed to the network.
   virtual std::size_t queued_bytes(ConnectionId connection) const = 0;
+  // Sends what is queued, if that does not take long, then ends the connection.
   virtual void close(ConnectionId connection) = 0;
 };
 
@@ -49,9 +69,11 @@ class DownlinkCarrier {
   virtual void set_events(Events events) = 0;
   // Starts accepting; returns the address with the real port. An address in use is an error that names it.
   virtual absl::StatusOr<std::string> listen(const std::string& address) = 0;
+  // As on the other side; heartbeats do not overtake Welcome or Rejected.
   virtual void send(ConnectionId connection, DownMessage message) = 0;
-  // Sends what is queued, then ends the connection.
+  // Sends what is queued, if that does not take long, then ends the connection.
   virtual void close(ConnectionId connection) = 0;
+  // Stops accepting and ends all connections at once. listen() may be called again.
   virtual void shutdown() = 0;
 };
 
