@@ -211,7 +211,7 @@ TEST_P(CarrierTest, CarriesMessagesBothWaysUntilTheChildCloses) {
 }
 
 TEST_P(CarrierTest, KeepsTheOrderBothWays) {
-  constexpr std::size_t kMessages = 3000;
+  constexpr std::size_t kMessages = 2000;
   const auto up = parent();
   const auto low = child();
   const ConnectionId id = connect(*low, listen(*up));
@@ -231,7 +231,7 @@ TEST_P(CarrierTest, KeepsTheOrderBothWays) {
 }
 
 TEST_P(CarrierTest, CarriesLargeMessages) {
-  constexpr std::size_t kBytes = 10 << 20;
+  constexpr std::size_t kBytes = 6 << 20;
   const auto up = parent();
   const auto low = child();
   const ConnectionId id = connect(*low, listen(*up));
@@ -379,10 +379,12 @@ TEST_P(CarrierTest, AQueueThatNobodyEmptiesEndsTheConnection) {
   const ConnectionId id = connect(*low, listen(*up));
   up->wait_opened();
   std::promise<void> release = up->block();
-  low->with([&](UplinkCarrier& c) {
-    const std::size_t enough = (kMaxQueuedBytes >> 20) + 64;
-    for (std::size_t i = 0; i < enough; ++i) c.send(id, frame(i, 1 << 20));
-  });
+  // The network itself takes some, how much is its own affair.
+  for (std::size_t mib = 0; mib < 4 * (kMaxQueuedBytes >> 20) && low->count_closed() == 0; mib += 16) {
+    low->with([&](UplinkCarrier& c) {
+      for (std::size_t i = 0; i < 16; ++i) c.send(id, frame(i, 1 << 20));
+    });
+  }
   EXPECT_EQ(low->wait_closed(id).code(), absl::StatusCode::kResourceExhausted);
   release.set_value();
 }

@@ -82,6 +82,7 @@ class ChildCall final : public GrpcCall {
   }
   void on_finished(bool) {
     absl::Status how = to_absl(grpc_->status);
+    if (absl::IsCancelled(how)) how = absl::UnavailableError("the parent has cut the connection");
     if (how.ok() && !answered_as_parent_) how = absl::UnavailableError("who listens there is no parent");
     if (!how.ok()) how = absl::Status(how.code(), fmt::format("{}: {}", parent_, std::string(how.message())));
     finish_done(how);
