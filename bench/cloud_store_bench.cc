@@ -36,7 +36,7 @@ WindowRow row_of(int plug, std::string window) {
                 {"plug", std::to_string(plug % 10)}};
   row.start = kStart;
   row.end = kStart + std::chrono::minutes(1);
-  for (int k = 0; k < 30; ++k) row.state.add(kStart + std::chrono::seconds(2 * k), 0.001 * (plug * 7 + k * k), 3);
+  for (int k = 0; k < 30; ++k) row.state.add(kStart + std::chrono::seconds(2 * k), (plug * 7 + k * k) / 1000.0, 3);
   row.shown = model::statistics(row.state, 3);
   return row;
 }

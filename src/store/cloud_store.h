@@ -111,8 +111,8 @@ class CloudStore {
   virtual absl::StatusOr<std::vector<WindowRow>> load_windows(const std::string& table, const std::string& window,
                                                               model::Time start) = 0;
   // The least start >= from of a window that has rows.
-  virtual absl::StatusOr<std::optional<model::Time>> next_window(const std::string& table, const std::string& window,
-                                                                 model::Time from) = 0;
+  virtual absl::StatusOr<std::optional<model::Time>> next_start(const std::string& table, const std::string& window,
+                                                                model::Time from) = 0;
   virtual absl::StatusOr<std::vector<model::StateEntry>> load_states(const model::NodeName& node) = 0;
 };
 

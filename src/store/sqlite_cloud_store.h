@@ -32,8 +32,8 @@ class SqliteCloudStore final : public CloudStore {
   absl::Status commit(const CloudCommit& commit) override;
   absl::StatusOr<std::vector<WindowRow>> load_windows(const std::string& table, const std::string& window,
                                                       model::Time start) override;
-  absl::StatusOr<std::optional<model::Time>> next_window(const std::string& table, const std::string& window,
-                                                         model::Time from) override;
+  absl::StatusOr<std::optional<model::Time>> next_start(const std::string& table, const std::string& window,
+                                                        model::Time from) override;
   absl::StatusOr<std::vector<model::StateEntry>> load_states(const model::NodeName& node) override;
 
  private:

@@ -183,10 +183,10 @@ TEST_F(CloudStoreTest, WindowsComeBackExactly) {
   EXPECT_THAT(store->load_windows("plug", "1m", kNoon - minutes(1)).value(), IsEmpty());
   EXPECT_THAT(store->load_windows("plug", "1d", kNoon).value(), IsEmpty());
   EXPECT_FALSE(store->load_windows("nothing", "1m", kNoon).ok());
-  EXPECT_EQ(store->next_window("plug", "1m", model::kMinTime).value(), kNoon);
-  EXPECT_EQ(store->next_window("plug", "1m", kNoon + std::chrono::nanoseconds(1)).value(), kNoon + minutes(1));
-  EXPECT_EQ(store->next_window("plug", "1m", kNoon + minutes(2)).value(), std::nullopt);
-  EXPECT_EQ(store->next_window("plug", "1d", model::kMinTime).value(), std::nullopt);
+  EXPECT_EQ(store->next_start("plug", "1m", model::kMinTime).value(), kNoon);
+  EXPECT_EQ(store->next_start("plug", "1m", kNoon + std::chrono::nanoseconds(1)).value(), kNoon + minutes(1));
+  EXPECT_EQ(store->next_start("plug", "1m", kNoon + minutes(2)).value(), std::nullopt);
+  EXPECT_EQ(store->next_start("plug", "1d", model::kMinTime).value(), std::nullopt);
   EXPECT_THAT(store->recover()->groups,
               ElementsAre(Pair("plug", plug(0, 1)), Pair("plug", plug(0, 2)), Pair("plug", plug(1, 1)),
                           Pair("house", ElementsAre(Pair("house", "0")))));
