@@ -47,8 +47,12 @@ std::string position_text(std::string_view rollup, std::string_view name, model:
   to.text(name);
   to.varint(base::zigzag(model::to_ns(start)));
   put_labels(bytes, labels);
+  constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
-  for (const char c : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  for (const char c : bytes) {
+    out += kDigits[static_cast<unsigned char>(c) >> 4];
+    out += kDigits[static_cast<unsigned char>(c) & 15];
+  }
   return out;
 }
 

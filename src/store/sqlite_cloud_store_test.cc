@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "store/cloud_for_tests.h"
 #include "store/cloud_reader.h"
 
 namespace orla::store {
@@ -15,71 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
-
-const model::Time kNoon = model::from_ns(1'379'073'600'000'000'000);  // 2013-09-13T12:00:00Z
-
-model::RollupSpec rollup(std::string name, std::vector<std::string> by, std::vector<std::string> windows) {
-  model::RollupSpec out;
-  out.name = std::move(name);
-  out.metric = "load";
-  out.by = std::move(by);
-  out.slice = minutes(1);
-  for (const std::string& window : windows) out.windows.push_back(model::parse_window(window).value());
-  return out;
-}
-
-// "plug" by house and plug in 1m and 1d, "house" = sum of means in 1m, forecasts of both in 1m steps.
-model::Fleet small_fleet() {
-  model::Fleet fleet;
-  fleet.name = "smart-grid";
-  fleet.zone = "Europe/Berlin";
-  fleet.metrics = {{"load", "W", 3, {}, hours(1)}};
-  fleet.rollups = {rollup("plug", {"house", "plug"}, {"1m", "1d"}), rollup("house", {"house"}, {"1m"})};
-  fleet.rollups[1].metric.clear();
-  fleet.rollups[1].from = "plug";
-  fleet.rollups[1].across = model::Statistic::kSum;
-  fleet.forecasts = {{{"plug", "house"}, "debs2014", {minutes(1)}}};
-  return fleet;
-}
-
-std::vector<model::Label> plug(int house, int number) {
-  return {{"house", std::to_string(house)}, {"plug", std::to_string(number)}};
-}
-
-model::Partial partial_of_values(model::Time start, const std::vector<double>& values) {
-  model::Partial out;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    out.add(start + std::chrono::seconds(static_cast<int>(i)), values[i], 3);
-  }
-  return out;
-}
-
-WindowRow merge_row(std::vector<model::Label> labels, model::Time start, const std::vector<double>& values,
-                    std::uint64_t revision = 0) {
-  WindowRow row;
-  row.table = "plug";
-  row.window = "1m";
-  row.labels = std::move(labels);
-  row.start = start;
-  row.end = start + minutes(1);
-  row.state = partial_of_values(start, values);
-  row.shown = model::statistics(row.state, 3);
-  row.revision = revision;
-  return row;
-}
-
-WindowRow across_row(int house, model::Time start, const std::vector<double>& contributions) {
-  WindowRow row;
-  row.table = "house";
-  row.window = "1m";
-  row.labels = {{"house", std::to_string(house)}};
-  row.start = start;
-  row.end = start + minutes(1);
-  for (const double v : contributions) row.state.add_contribution(v);
-  row.shown = model::statistics(row.state, 3);
-  row.has_order = false;
-  return row;
-}
 
 class CloudStoreTest : public testing::Test {
  protected:
