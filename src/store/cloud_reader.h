@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "model/partial.h"
 #include "store/cloud_store.h"
+#include "store/rollup_rows.h"
 #include "store/sqlite.h"
 
 namespace orla::store {
@@ -64,28 +65,6 @@ struct ForecastAnswer {
 // A text for Query::after: the rows that follow this one.
 std::string position(const WindowAnswer& answer);
 std::string position(const ForecastAnswer& answer);
-
-struct WindowInfo {
-  std::string name;
-  bool hidden = false;
-  std::optional<model::Time> first;  // start of the first window that has rows, and of the last
-  std::optional<model::Time> last;
-};
-
-struct RollupInfo {
-  std::string name;
-  bool hidden = false;
-  std::string metric;
-  std::string unit;
-  int decimals = 0;
-  std::vector<std::string> labels;  // in order; empty for whole series
-  std::string across;               // "sum", ...; empty for merge rollups
-  model::Duration allowed_lateness{};
-  model::Time published = model::kMinTime;
-  std::uint64_t groups = 0;
-  std::vector<WindowInfo> windows;
-  std::vector<WindowInfo> steps;  // of forecasts
-};
 
 class CloudReader {
  public:
