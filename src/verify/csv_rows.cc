@@ -201,8 +201,10 @@ class MappedRows final : public CsvRows {
 
   // By its name in the header, else by its number from 1.
   std::optional<std::size_t> column(const std::string& name, const std::vector<std::string>& header) const {
-    for (std::size_t i = 0; i < header.size(); ++i) {
-      if (header[i] == name) return i;
+    const auto first = std::find(header.begin(), header.end(), name);
+    if (first != header.end()) {
+      if (std::count(first, header.end(), name) > 1) return std::nullopt;  // which one?
+      return static_cast<std::size_t>(first - header.begin());
     }
     const auto number = read_digits(name, Lines::kMaxLineBytes + 1);
     if (!number || *number == 0 || (mapping_.header && *number > header.size())) return std::nullopt;
@@ -210,7 +212,7 @@ class MappedRows final : public CsvRows {
   }
 
   static absl::Status no_column(const std::string& name) {
-    return absl::InvalidArgumentError(fmt::format("there is no column \"{}\"", name));
+    return absl::InvalidArgumentError(fmt::format("there is not exactly one column \"{}\"", name));
   }
 
   void read_row(std::string_view line, Row& row) override {

@@ -143,7 +143,8 @@ TEST(MappedRows, SelectionComesBeforeTimeAndValues) {
 }
 
 TEST(MappedRows, AnUnknownColumnIsAnError) {
-  EXPECT_EQ(show(mapped(), "time,place,temp,humidity\n"), "there is no column \"temperature\"");
+  EXPECT_EQ(show(mapped(), "time,place,temp,humidity\n"), "there is not exactly one column \"temperature\"");
+  EXPECT_EQ(show(mapped(), "time,place,temperature,humidity,place\n"), "there is not exactly one column \"place\"");
   EXPECT_EQ(show(mapped(), ""), "0 lines");
   model::InputSpec spec = mapped();
   spec.mapping.time_zone = "Mars/Olympus";
