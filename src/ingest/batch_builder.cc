@@ -42,9 +42,10 @@ BatchLimits batch_limits(double speed, model::Duration max_jump) {
 
 BatchBuilder::BatchBuilder(std::string input_key, BatchLimits limits)
     : input_key_(std::move(input_key)), limits_(limits) {
-  series_.reserve(kMaxBatchRows);
-  times_.reserve(kMaxBatchRows);
-  values_.reserve(kMaxBatchRows);
+  const std::size_t rows = std::min(limits_.rows, kMaxBatchRows);
+  series_.reserve(rows);
+  times_.reserve(rows);
+  values_.reserve(rows);
 }
 
 void BatchBuilder::begin(model::InputBatch& out) {

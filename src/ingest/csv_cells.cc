@@ -34,7 +34,7 @@ class Finder {
       const auto first = std::find(header_->begin(), header_->end(), column);
       if (first != header_->end()) {
         if (std::find(first + 1, header_->end(), column) != header_->end()) {
-          problems_.push_back(fmt::format("{} more than once: name it by its number", shown(column)));
+          add(fmt::format("{} more than once (name it by its number)", shown(column)));
         }
         return static_cast<std::size_t>(first - header_->begin());
       }
@@ -60,7 +60,7 @@ class Finder {
       const std::string near = model::nearest(column, names);
       if (!near.empty()) problem += fmt::format(" (did you mean {}?)", shown(near));
     }
-    if (std::find(problems_.begin(), problems_.end(), problem) == problems_.end()) problems_.push_back(problem);
+    add(std::move(problem));
   }
 
   absl::Status status() const {
@@ -85,6 +85,12 @@ class Finder {
   }
 
  private:
+  void add(std::string problem) {
+    if (std::find(problems_.begin(), problems_.end(), problem) == problems_.end()) {
+      problems_.push_back(std::move(problem));
+    }
+  }
+
   const std::vector<std::string_view>* header_;
   std::vector<std::string> problems_;
 };

@@ -65,7 +65,7 @@ class SeriesTable {
   std::size_t size() const { return used_; }
 
  private:
-  static constexpr int kFirstBits = 12;
+  static constexpr int kFirstBits = 8;
   struct Slot {
     Key key;
     std::uint32_t number = kUnknown;

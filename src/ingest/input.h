@@ -9,6 +9,7 @@
 // - Empty lines, and cells that mean "missing", are passed over and counted nowhere.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 

@@ -19,16 +19,16 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 }  // namespace
 
 LineReader::LineReader(std::unique_ptr<base::ByteSource> source)
-    : source_(std::move(source)), buffer_(kBufferBytes + kSlackBytes) {}
+    : source_(std::move(source)), buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes + kSlackBytes)) {}
 
 absl::Status LineReader::read_more() {
   if (begin_ > 0) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     scanned_ -= begin_;
     end_ -= begin_;
     begin_ = 0;
   }
-  absl::StatusOr<std::size_t> n = source_->read(std::span(buffer_.data() + end_, kBufferBytes - end_));
+  absl::StatusOr<std::size_t> n = source_->read(std::span(buffer_.get() + end_, kBufferBytes - end_));
   if (!n.ok()) return n.status();
   end_ += *n;
   at_eof_ = *n == 0;
@@ -39,15 +39,15 @@ absl::StatusOr<LineReader::Block> LineReader::next() {
   while (position_.offset == 0 && end_ - begin_ < kByteOrderMark.size() && !at_eof_) {
     if (absl::Status s = read_more(); !s.ok()) return s;
   }
-  if (position_.offset == 0 && std::string_view(buffer_.data() + begin_, end_ - begin_).starts_with(kByteOrderMark)) {
+  if (position_.offset == 0 && std::string_view(buffer_.get() + begin_, end_ - begin_).starts_with(kByteOrderMark)) {
     begin_ = scanned_ = begin_ + kByteOrderMark.size();
     position_.offset = kByteOrderMark.size();
   }
   for (;;) {
-    const void* newline = memrchr(buffer_.data() + scanned_, '\n', end_ - scanned_);
+    const void* newline = memrchr(buffer_.get() + scanned_, '\n', end_ - scanned_);
     if (newline != nullptr) {
-      const auto size = static_cast<std::size_t>(static_cast<const char*>(newline) + 1 - (buffer_.data() + begin_));
-      return Block{std::string_view(buffer_.data() + begin_, size)};
+      const auto size = static_cast<std::size_t>(static_cast<const char*>(newline) + 1 - (buffer_.get() + begin_));
+      return Block{std::string_view(buffer_.get() + begin_, size)};
     }
     scanned_ = end_;
     if (at_eof_) {
@@ -55,7 +55,7 @@ absl::StatusOr<LineReader::Block> LineReader::next() {
       // kTooManyBytes leave room for it.
       buffer_[end_++] = '\n';
       added_newline_ = true;
-      return Block{std::string_view(buffer_.data() + begin_, end_ - begin_)};
+      return Block{std::string_view(buffer_.get() + begin_, end_ - begin_)};
     }
     if (end_ - begin_ >= kTooManyBytes) return pass_over_long_line();
     if (absl::Status s = read_more(); !s.ok()) return s;
@@ -65,11 +65,10 @@ absl::StatusOr<LineReader::Block> LineReader::next() {
 absl::StatusOr<LineReader::Block> LineReader::pass_over_long_line() {
   std::uint64_t passed = 0;
   for (;;) {
-    const void* newline = std::memchr(buffer_.data() + begin_, '\n', end_ - begin_);
+    const void* newline = std::memchr(buffer_.get() + begin_, '\n', end_ - begin_);
     const std::size_t size =
-        newline == nullptr
-            ? end_ - begin_
-            : static_cast<std::size_t>(static_cast<const char*>(newline) + 1 - (buffer_.data() + begin_));
+        newline == nullptr ? end_ - begin_
+                           : static_cast<std::size_t>(static_cast<const char*>(newline) + 1 - (buffer_.get() + begin_));
     passed += size;
     begin_ += size;
     scanned_ = begin_;

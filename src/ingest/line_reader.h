@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -45,7 +44,7 @@ class LineReader {
   absl::StatusOr<Block> pass_over_long_line();
 
   std::unique_ptr<base::ByteSource> source_;
-  std::vector<char> buffer_;
+  std::unique_ptr<char[]> buffer_;
   std::size_t begin_ = 0;    // of what is not consumed
   std::size_t end_ = 0;      // of what was read
   std::size_t scanned_ = 0;  // no \n in [begin_, scanned_)

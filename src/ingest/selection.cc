@@ -1,7 +1,5 @@
 #include "ingest/selection.h"
 
-#include <algorithm>
-
 namespace orla::ingest {
 
 Selection::Selection(const Accepted& accepted) {
@@ -10,8 +8,10 @@ Selection::Selection(const Accepted& accepted) {
 
 bool Selection::wants(const std::vector<model::Label>& labels) const {
   for (const auto& [name, values] : accepted_) {
-    const auto label = std::find_if(labels.begin(), labels.end(), [&](const auto& l) { return l.first == name; });
-    const std::string value = label == labels.end() ? "" : label->second;
+    std::string value;
+    for (const model::Label& label : labels) {
+      if (label.first == name) value = label.second;
+    }
     if (!values.contains(value)) return false;
   }
   return true;
