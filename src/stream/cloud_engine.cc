@@ -397,6 +397,9 @@ absl::Status CloudEngine::collect_steps(const std::vector<model::Time>& publishe
 absl::Status CloudEngine::publish_steps(model::Time published, StepProgress& at, CloudChanges& changes) {
   const model::WindowSpec& spec = plan_.tables[at.table].windows[at.window].spec;
   const model::Time anchor = anchors_[plan_.tables[at.table].metric];
+  const std::size_t groups = std::max<std::size_t>(1, cache_.groups(at.table).size());
+  const std::size_t most =
+      std::max<std::size_t>(1, std::min(limits_.steps_per_change, limits_.step_rows_per_change / groups));
   std::vector<std::uint32_t> all;
   for (std::size_t n = 0; *at.next <= at.last;) {
     const Window step = calendar_.window_at(spec, *at.next, anchor);
@@ -418,7 +421,7 @@ absl::Status CloudEngine::publish_steps(model::Time published, StepProgress& at,
         continue;
       }
     }
-    if (n++ == limits_.steps_per_change) {
+    if (n++ == most) {
       changes.more = true;
       break;
     }

@@ -92,7 +92,7 @@ struct CloudChanges {
   std::vector<StepActual> actuals;       // apply them after the predictions for `published`
   std::vector<ParkedPartial> parked;
   std::vector<std::pair<std::string, std::uint64_t>> unparked;  // (stream, definition) folded meanwhile
-  bool more = false;  // steps_per_change held something back: take_changes() again soon, even without new frames
+  bool more = false;  // the limits on steps held something back: take_changes() again soon, even without new frames
 };
 
 // What a prediction is made from, for one group of the step's table.

@@ -144,12 +144,12 @@ TEST(CloudSteps, PredictionsReadStepIAndTheDaysBeforeTheTarget) {
   EXPECT_THAT(inputs[0].history, ElementsAre(200, 100));
 }
 
-TEST(CloudSteps, OnlySoManyArePublishedAtATime) {
-  CloudLimits limits;
-  limits.steps_per_change = 3;
+// Eight steps of two groups.
+void expect_pieces(CloudLimits limits, std::vector<std::size_t> expected) {
   TestCloud cloud(forecasting(minutes(1)), limits);
   for (const int m : {0, 7}) {
     ASSERT_TRUE(cloud.fold("plug", kPlug1, kMidnight + minutes(m), partial_of(kMidnight, {1})).ok());
+    ASSERT_TRUE(cloud.fold("plug", kPlug2, kMidnight + minutes(m), partial_of(kMidnight, {1})).ok());
   }
   cloud.heard("e1", model::kMaxTime);
   std::vector<std::size_t> counts;
@@ -159,7 +159,18 @@ TEST(CloudSteps, OnlySoManyArePublishedAtATime) {
     counts.push_back(published(changes).size());
     cloud.restart();
   } while (changes.more);
-  EXPECT_THAT(counts, ElementsAre(3, 3, 2));
+  EXPECT_EQ(counts, expected);
+}
+
+TEST(CloudSteps, OnlySoManyArePublishedAtATime) {
+  CloudLimits limits;
+  expect_pieces(limits, {8});
+  limits.steps_per_change = 3;
+  expect_pieces(limits, {3, 3, 2});
+  limits.step_rows_per_change = 5;
+  expect_pieces(limits, {2, 2, 2, 2});
+  limits.step_rows_per_change = 1;
+  expect_pieces(limits, {1, 1, 1, 1, 1, 1, 1, 1});
 }
 
 TEST(CloudSteps, ALongGapIsPassedOverAShortOneIsNot) {

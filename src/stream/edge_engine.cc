@@ -212,14 +212,13 @@ AcceptanceRules EdgeEngine::rules_for(const Input& input, const Metric& metric) 
 void EdgeEngine::accept_run(std::uint32_t input, std::uint32_t series, const Batch& batch, const Batch::Run& run) {
   Series& s = series_[series];
   Input& in = inputs_[input];
-  Metric& metric = metrics_[s.metric];
   if (s.input != input) {
     s.input = input;
     mark_changed(series);
     publish_due_ = true;
   }
   if (s.generation != generation_) s.to = model::kMinTime;  // its rows may be gone
-  const AcceptanceRules rules = rules_for(in, metric);
+  const AcceptanceRules rules = rules_for(in, metrics_[s.metric]);
   const Time* const times = batch.times.data();
   const double* const values = batch.values.data();
   const Time watermark_before = s.acceptance.watermark();
@@ -252,15 +251,14 @@ void EdgeEngine::accept_run(std::uint32_t input, std::uint32_t series, const Bat
     }
   }
   fold_until(run.end);
-  if (newest != model::kMinTime) accepted(in, metric, newest);
+  if (newest != model::kMinTime) accepted(in, newest);
   if (s.acceptance.watermark() != watermark_before) {
     mark_changed(series);
     publish_due_ = true;
   }
 }
 
-void EdgeEngine::accepted(Input& input, Metric& metric, Time newest) {
-  metric.newest = std::max(metric.newest, newest);
+void EdgeEngine::accepted(Input& input, Time newest) {
   if (newest <= input.state.newest) return;
   input.state.newest = newest;
   input.changed = true;
@@ -301,7 +299,7 @@ void EdgeEngine::settle(std::uint32_t series) {
         if (sample.time < s.from || sample.time >= s.to) locate(s, sample.time);
         fold(s, &sample.time, &sample.value, 1);
         ++ledger.aggregated;
-        accepted(from, metrics_[s.metric], sample.time);
+        accepted(from, sample.time);
         break;
       }
       case Verdict::kLate:

@@ -103,7 +103,6 @@ class EdgeEngine {
     int decimals = 0;
     model::Duration boundary{};  // every slice's end is a multiple of it
     bool fed = false;            // declared or seen: it has a publication
-    model::Time newest = model::kMinTime;
     model::Time publication = model::kMinTime;
     bool publication_changed = false;    // since take_changes()
     model::Time told = model::kMinTime;  // published boundary at the last seal
@@ -151,12 +150,13 @@ class EdgeEngine {
   void locate(Series& series, model::Time time);
   void fold(Series& series, const model::Time* times, const double* values, std::size_t count);
   void mark_changed(std::uint32_t series);
-  void accepted(Input& input, Metric& metric, model::Time newest);
+  void accepted(Input& input, model::Time newest);
   AcceptanceRules rules_for(const Input& input, const Metric& metric) const;
 
   // edge_engine_seal.cc
   void publish();
   void raise(Metric& metric, model::Time time);
+  bool feeds(std::size_t input, const Metric& metric) const;
   bool all_ended(const Metric& metric) const;
   model::Time boundary(const Metric& metric) const;
   bool boundary_moved() const;

@@ -35,11 +35,16 @@ void EdgeEngine::raise(Metric& metric, Time time) {
   metric.publication_changed = true;
 }
 
+// A metric that no input is declared to produce, and one did: any may.
+bool EdgeEngine::feeds(std::size_t input, const Metric& metric) const {
+  return metric.feeders.empty() ||
+         std::find(metric.feeders.begin(), metric.feeders.end(), input) != metric.feeders.end();
+}
+
 bool EdgeEngine::all_ended(const Metric& metric) const {
-  const auto ended = [](const Input& input) { return input.spec == nullptr || input.state.ended; };
-  // A metric that no input is declared to produce, and one did: any may.
-  if (metric.feeders.empty()) return std::all_of(inputs_.begin(), inputs_.end(), ended);
-  return std::all_of(metric.feeders.begin(), metric.feeders.end(), [&](std::size_t i) { return ended(inputs_[i]); });
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (feeds(i, metric) && inputs_[i].spec != nullptr && !inputs_[i].state.ended) return false;
+  return true;
 }
 
 // Raises every metric's publication to the least watermark of the series that hold it, minus disorder. O(series).
@@ -78,7 +83,8 @@ void EdgeEngine::publish() {
     } else if (found[m].paced != model::kMaxTime) {
       // All are idle: the clock itself says how far nothing came.
       raise(metric, add_clamped(found[m].paced, -metric.disorder));
-      for (const std::size_t i : metric.feeders) inputs_[i].next_idle = model::kMinTime;
+      for (std::size_t i = 0; i < inputs_.size(); ++i)
+        if (feeds(i, metric)) inputs_[i].next_idle = model::kMinTime;
     }
   }
 }
@@ -107,8 +113,9 @@ void EdgeEngine::publish_open() {
   publish();
   for (Metric& metric : metrics_) {
     if (!metric.fed) continue;
-    Time newest = metric.newest;
-    for (const std::size_t i : metric.feeders) newest = std::max(newest, inputs_[i].state.newest);
+    Time newest = model::kMinTime;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (feeds(i, metric)) newest = std::max(newest, inputs_[i].state.newest);
     if (newest == model::kMinTime) continue;
     for (const std::size_t stream : metric.streams) {
       const Duration slice = streams_[stream].slice;

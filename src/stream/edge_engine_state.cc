@@ -179,7 +179,6 @@ absl::Status EdgeEngine::restore_series(const EdgeState& state) {
     Series& s = series_[index(saved.series)];
     s.acceptance = Acceptance(saved.watermark, saved.held);
     s.input = saved.input;
-    if (s.metric != kNoMetric) metrics_[s.metric].newest = std::max(metrics_[s.metric].newest, saved.watermark);
   }
   return absl::OkStatus();
 }

@@ -143,6 +143,9 @@ class Life {
   std::optional<Sealed> commit(SealWhen when, bool snapshot) {
     std::optional<Sealed> sealed = engine->seal(scope_, when);
     EdgeState state = engine->take_changes();
+    model::PartialRows canonical = state.open;
+    model::canonicalize(canonical);
+    EXPECT_EQ(canonical, state.open);
     if (snapshot) {
       state = engine->snapshot();
       journal_.clear();

@@ -100,16 +100,16 @@ TEST(Restore, RowsOfAnotherPlanAreSealedAtOnce) {
   Feed again;
   ASSERT_TRUE(next.apply(0, again.batch({{0, plug("load", 1, 1), at(12), 1}}, 2), Time{}).ok());
   EXPECT_EQ(next.groups().size(), 4u);
+  const EdgeState before_seal = next.take_changes();
   const std::optional<Sealed> sealed = next.seal(SealScope::kPublished, SealWhen::kSomethingNew);
   ASSERT_TRUE(sealed.has_value());
   ASSERT_EQ(sealed->rows.size(), 1u);
   EXPECT_EQ(next.groups()[index(sealed->rows[0].group)].stream, "house_load");
   EXPECT_EQ(sealed->rows[0].partial.count, 1u);
-  // Both states give what is left: three rows of the new plan.
+  // The states give what is left: three rows of the new plan.
   const EdgeState delta = next.take_changes();
   EdgeEngine last(changed, keys(changed));
-  ASSERT_TRUE(last.restore(snapshot).ok());
-  ASSERT_TRUE(last.restore(delta).ok());
+  for (const EdgeState& state : {snapshot, before_seal, delta}) ASSERT_TRUE(last.restore(state).ok());
   EXPECT_EQ(last.open_rows(), 3u);
   EXPECT_EQ(last.snapshot(), next.snapshot());
 }
