@@ -42,28 +42,6 @@ void replace(std::vector<Item>& into, const std::vector<Item>& from, Key key) {
 
 }  // namespace
 
-class CloudRole::Loader final : public stream::WindowLoader {
- public:
-  explicit Loader(store::CloudStore& store) : store_(store) {}
-
-  absl::StatusOr<std::vector<stream::LoadedRow>> load(const std::string& table, const std::string& window,
-                                                      model::Time start) override {
-    absl::StatusOr<std::vector<store::WindowRow>> rows = store_.load_windows(table, window, start);
-    if (!rows.ok()) return rows.status();
-    std::vector<stream::LoadedRow> out;
-    out.reserve(rows->size());
-    for (store::WindowRow& row : *rows) out.push_back({std::move(row.labels), row.revision, std::move(row.state)});
-    return out;
-  }
-  absl::StatusOr<std::optional<model::Time>> next_start(const std::string& table, const std::string& window,
-                                                        model::Time from) override {
-    return store_.next_start(table, window, from);
-  }
-
- private:
-  store::CloudStore& store_;
-};
-
 CloudRole::CloudRole(const model::Plan& plan, const model::NodeSpec& node, World world, store::CloudStore& store,
                      link::DownlinkCarrier& below)
     : plan_(plan),
@@ -71,7 +49,7 @@ CloudRole::CloudRole(const model::Plan& plan, const model::NodeSpec& node, World
       world_(world),
       store_(store),
       alarms_(world.log),
-      loader_(std::make_unique<Loader>(store)),
+      windows_(store),
       downlink_(downlink_settings(plan.fleet, node), below, world.clock,
                 {.child_up =
                      [this](const link::DownlinkCore::ChildUp& up) {
@@ -88,8 +66,6 @@ CloudRole::CloudRole(const model::Plan& plan, const model::NodeSpec& node, World
                  .message = [this](link::ConnectionId child,
                                    link::UpMessage message) { on_child_message(child, std::move(message)); }}) {}
 
-CloudRole::~CloudRole() = default;
-
 absl::Status CloudRole::start() {
   if (absl::Status status = restore(); !status.ok()) return status;
   absl::StatusOr<std::string> address = downlink_.listen(node_.listen);
@@ -102,28 +78,17 @@ absl::Status CloudRole::start() {
 absl::Status CloudRole::restore() {
   absl::StatusOr<store::CloudRecovery> recovery = store_.recover();
   if (!recovery.ok()) return recovery.status();
-  stream::CloudPast past;
   std::vector<model::Cursor> cursors;
   std::vector<link::ClosedOrigin> closed;
-  for (store::OriginRow& origin : recovery->origins) {
-    past.edges.emplace_back(origin.cursor.node, origin.publications);
+  for (const store::OriginRow& origin : recovery->origins) {
     cursors.push_back(origin.cursor);
-    origins_.emplace(origin.cursor.node, std::move(origin));
+    origins_.emplace(origin.cursor.node, origin);
   }
   for (const store::ClosedEpoch& epoch : recovery->closed) closed.push_back({epoch.node, epoch.epoch, epoch.last});
-  past.publication = std::move(recovery->publication);
-  past.anchors = std::move(recovery->anchors);
-  past.groups = std::move(recovery->groups);
-  for (const store::StepProgress& step : recovery->steps) {
-    past.steps.push_back({step.table, step.step_ns, step.next, step.last});
-  }
-  for (store::ParkedRow& row : recovery->parked) {
-    past.parked.push_back({std::move(row.group), row.slice, std::move(row.partial)});
-  }
   if (!cursors.empty()) world_.log.info("goes on where it stopped: {} origins", cursors.size());
   root_ = std::make_unique<link::RootCore>(cursors, closed);
   absl::StatusOr<std::unique_ptr<stream::CloudEngine>> engine = stream::CloudEngine::create(
-      plan_, *loader_, cloud_limits(plan_.fleet), std::move(past), world_.clock.steady_now());
+      plan_, windows_, cloud_limits(plan_.fleet), past_of(*recovery), world_.clock.steady_now());
   if (!engine.ok()) return engine.status();
   engine_ = *std::move(engine);
   last_commit_ = world_.clock.steady_now();
@@ -213,8 +178,7 @@ absl::StatusOr<store::CloudCommit> CloudRole::build_commit() {
     taken_ = *std::move(changes);
   }
   if (absl::Status status = predict(*taken_, commit); !status.ok()) return status;
-  stream::CloudChanges* changes = &*taken_;
-  commit_again_ = changes->more;
+  commit_again_ = taken_->more;
   link::RootCore::Changes cursors = root_->changes();
   for (model::Cursor& cursor : cursors.cursors) {
     store::OriginRow& origin = origins_[cursor.node];
@@ -223,22 +187,7 @@ absl::StatusOr<store::CloudCommit> CloudRole::build_commit() {
   }
   for (link::ClosedOrigin& closed : cursors.closed) commit.closed.push_back({closed.node, closed.epoch, closed.last});
   commit.states = std::exchange(new_states_, {});
-  commit.windows.reserve(changes->windows.size());
-  for (const stream::WindowChange& change : changes->windows) {
-    const model::TableDef& table = plan_.tables[change.table];
-    const int decimals = table.across ? 0 : plan_.fleet.metrics[table.metric].decimals;
-    commit.windows.push_back({table.name, model::to_string(table.windows[change.window].spec), *change.labels,
-                              change.start, change.end, model::statistics(*change.state, decimals),
-                              !table.across.has_value(), change.revision, *change.state});
-  }
-  for (const auto& [table, time] : changes->publication)
-    commit.publication.emplace_back(plan_.tables[table].name, time);
-  for (const auto& [table, time] : changes->anchors) commit.anchors.emplace_back(plan_.tables[table].name, time);
-  for (const stream::StepState& s : changes->steps) commit.steps.push_back({s.table, s.step_ns, s.next, s.last});
-  for (stream::ParkedPartial& p : changes->parked) {
-    commit.parked.push_back({std::move(p.group), p.slice, std::move(p.partial)});
-  }
-  commit.unparked = std::move(changes->unparked);
+  add_changes(plan_, *taken_, commit);
   taken_.reset();
   return commit;
 }
@@ -256,11 +205,6 @@ absl::Status CloudRole::predict(const stream::CloudChanges& changes, store::Clou
                                   *input.labels, step.start, step.target, prediction.value, prediction.reason,
                                   std::nullopt});
     }
-  }
-  for (const stream::StepActual& actual : changes.actuals) {
-    const model::ForecastDef& forecast = plan_.forecasts[actual.forecast];
-    commit.actuals.push_back({plan_.tables[forecast.table].name, forecast.steps[actual.step].length.count(),
-                              *actual.labels, actual.start, actual.value});
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 
 #include "link/downlink.h"
 #include "link/root_core.h"
+#include "node/cloud_bridge.h"
 #include "node/group_table.h"
 #include "node/role.h"
 #include "store/cloud_store.h"
@@ -23,7 +24,6 @@ class CloudRole final : public Role {
   // All outlive the role, and so does the plan.
   CloudRole(const model::Plan& plan, const model::NodeSpec& node, World world, store::CloudStore& store,
             link::DownlinkCarrier& below);
-  ~CloudRole() override;
 
   absl::Status start() override;
   void shutdown(std::function<void(StopReport)> done) override;
@@ -38,7 +38,6 @@ class CloudRole final : public Role {
     std::uint64_t frames = 0;
     std::uint64_t bytes = 0;
   };
-  class Loader;
 
   absl::Status restore();
   void on_child_message(link::ConnectionId connection, link::UpMessage message);
@@ -55,7 +54,7 @@ class CloudRole final : public Role {
   World world_;
   store::CloudStore& store_;
   Alarms alarms_;
-  std::unique_ptr<Loader> loader_;
+  StoredWindows windows_;
   std::unique_ptr<stream::CloudEngine> engine_;
   std::unique_ptr<link::RootCore> root_;
   link::Downlink downlink_;
