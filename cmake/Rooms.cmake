@@ -1,8 +1,12 @@
 # How a folder becomes targets. A room, app or test folder that does not exist yet is skipped.
 
-# orla_room(NAME USES <public libraries> PRIVATE <hidden libraries>): library, unit tests and fuzzers of src/NAME.
+# Every unit test binary of the preset.
+add_custom_target(unit_tests)
+
+# orla_room(NAME [THREADS] USES <public libraries> PRIVATE <hidden libraries>): library, unit tests and fuzzers of
+# src/NAME. Rooms that share state between threads say THREADS: ThreadSanitizer runs their tests only.
 function(orla_room room)
-  cmake_parse_arguments(arg "" "" "USES;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "THREADS" "" "USES;PRIVATE" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${room})
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${sources})
@@ -38,9 +42,11 @@ function(orla_room room)
       target_link_libraries(${name} PRIVATE ${library} ${private} orla_warnings)
       target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     endforeach()
-  elseif(tests)
+  elseif(tests AND (arg_THREADS OR NOT ORLA_SANITIZER STREQUAL "thread"))
     add_executable(${room}_test ${tests})
     target_link_libraries(${room}_test PRIVATE ${library} ${private} GTest::gtest_main GTest::gmock orla_warnings)
+    target_compile_options(${room}_test PRIVATE ${ORLA_TEST_OPTIONS})
+    add_dependencies(unit_tests ${room}_test)
     orla_ctest(${room} ${room}_test 120)
   endif()
 endfunction()
@@ -105,11 +111,12 @@ function(orla_behaviour_tests)
   add_executable(behaviour_test ${support})
   target_include_directories(behaviour_test PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_link_libraries(behaviour_test PRIVATE ${uses} GTest::gtest_main GTest::gmock orla_warnings)
+  target_compile_options(behaviour_test PRIVATE ${ORLA_TEST_OPTIONS})
   if(TARGET orla)
     add_dependencies(behaviour_test orla)
   endif()
   orla_ctest(behaviour behaviour_test 600)
-  set_tests_properties(behaviour PROPERTIES RUN_SERIAL ON LABELS processes)
+  set_tests_properties(behaviour PROPERTIES RUN_SERIAL ON LABELS program)
 endfunction()
 
 # bench/<name>_bench.cc, when Google Benchmark is installed; built by name or with the target `benches`.
@@ -130,19 +137,22 @@ function(orla_benches)
   endforeach()
 endfunction()
 
-# Target `headers`: every header compiles alone.
+# Target `headers`: every header compiles alone. One whose .cc includes it first (tools/tidy sees to that) is compiled
+# alone there already; the others get a source of their own.
 function(orla_header_checks)
   file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.h)
-  if(NOT headers OR ORLA_SANITIZER)
-    return()
-  endif()
   set(units)
   foreach(header ${headers})
-    string(REGEX REPLACE "\\.h$" "_alone.cc" unit ${header})
-    set(unit ${CMAKE_BINARY_DIR}/headers/${unit})
-    file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${header}\"\n#include \"${header}\"  // NOLINT: the guard\n")
-    list(APPEND units ${unit})
+    string(REGEX REPLACE "\\.h$" "" stem ${header})
+    if(NOT EXISTS ${CMAKE_SOURCE_DIR}/src/${stem}.cc)
+      set(unit ${CMAKE_BINARY_DIR}/headers/${stem}_alone.cc)
+      file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${header}\"\n#include \"${header}\"  // the guard holds\n")
+      list(APPEND units ${unit})
+    endif()
   endforeach()
+  if(NOT units OR ORLA_SANITIZER)
+    return()
+  endif()
   add_library(headers OBJECT EXCLUDE_FROM_ALL ${units})
   target_include_directories(headers PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(headers PRIVATE -O0 -g0)
