@@ -31,11 +31,13 @@
 namespace orla::stream {
 
 struct CloudLimits {
-  std::size_t cached_window_rows =
-      1'000'000;                      // rows of unchanged windows are forgotten beyond it; about 150 bytes each
-  std::size_t groups = 1'000'000;     // of all streams, and of any one table; beyond it intern() refuses
+  // Rows of unchanged windows are forgotten beyond it; about 150 bytes each.
+  std::size_t cached_window_rows = 1'000'000;
+  std::size_t groups = 1'000'000;     // of all streams; beyond it intern() refuses
   std::size_t parked_rows = 100'000;  // beyond it fold() refuses
-  std::size_t steps_per_change = 32;  // forecast steps that one take_changes() publishes, per step length
+  // Forecast steps that one take_changes() publishes, per step length, and groups times steps; but always one step.
+  std::size_t steps_per_change = 32;
+  std::size_t step_rows_per_change = 100'000;
 };
 
 // A partial whose definition is not the plan's.
