@@ -168,7 +168,11 @@ std::shared_ptr<GrpcCall> GrpcCall::advance() {
       finish = begin_close();
       if (!finish) ++operations_;
     }
-    if (finish && (!writing_ || finishes_while_writing())) {
+    if (finish && (!writing_ || is_caller())) {
+      if (is_caller() && !read_ended_ && !cancelled_) {
+        cancelled_ = true;
+        try_cancel();
+      }
       phase_ = Phase::kFinishing;
       begin_finish(reason_.value_or(absl::OkStatus()));
     } else if (finish && !cancelled_) {

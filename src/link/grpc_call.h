@@ -17,7 +17,7 @@
 namespace orla::link {
 
 // Messages read and not yet handled by the loop: reading pauses beyond, and the peer's writes with it.
-inline constexpr std::size_t kMaxUndeliveredBytes = 32 << 20;
+inline constexpr std::size_t kMaxUndeliveredBytes = 8 << 20;
 inline constexpr std::size_t kMaxUndeliveredMessages = 1'024;
 
 // Keeps itself alive from begun() until its end. Public methods on any thread.
@@ -62,8 +62,8 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
   virtual bool begin_close() = 0;
   virtual void begin_finish(const absl::Status& why) = 0;
   virtual void try_cancel() = 0;
-  // A write and the end may be under way at once.
-  virtual bool finishes_while_writing() const = 0;
+  // The child's end: it may finish while a write is under way, and has to cancel what the parent has not ended.
+  virtual bool is_caller() const = 0;
   // Gives back everything of gRPC. Nothing is called after it.
   virtual void release() = 0;
 

@@ -27,6 +27,14 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 namespace wire = ::orla::link::v1;
 
+GrpcOptions quick_to_give_up() {
+  GrpcOptions options;
+  options.connect_deadline = milliseconds(400);
+  options.close_grace = milliseconds(50);
+  options.keepalive_timeout = milliseconds(200);
+  return options;
+}
+
 class GrpcCarrierTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -64,6 +72,9 @@ class OneConnection {
   }
   void send(const UpMessage& message) {
     run([&] { carrier_->send(id_, message); });
+  }
+  void close() {
+    run([&] { carrier_->close(id_); });
   }
   bool connected() { return connected_future_.wait_for(seconds(10)) == std::future_status::ready; }
   absl::Status closed() {
@@ -141,11 +152,54 @@ TEST_F(GrpcCarrierTest, AFrozenParentDoesNotAnswerInTime) {
   Peer peer;
   ASSERT_NE(peer.address, "");
   peer.process->send_signal(SIGSTOP);
-  OneConnection connection(loop_, logger_, {milliseconds(150), milliseconds(100)});
+  OneConnection connection(loop_, logger_, quick_to_give_up());
   connection.connect(peer.address);
   const absl::Status why = connection.closed();
   EXPECT_EQ(why.code(), absl::StatusCode::kDeadlineExceeded) << why;
-  EXPECT_THAT(std::string(why.message()), HasSubstr("no answer within 150 ms"));
+  EXPECT_THAT(std::string(why.message()), HasSubstr("no answer within 400 ms"));
+}
+
+TEST_F(GrpcCarrierTest, AFrozenParentHoldsNoChildUp) {
+  Peer peer;
+  ASSERT_NE(peer.address, "");
+  for (const bool closing : {true, false}) {
+    OneConnection connection(loop_, logger_, quick_to_give_up());
+    connection.connect(peer.address);
+    ASSERT_TRUE(connection.connected());
+    peer.process->send_signal(SIGSTOP);
+    for (std::uint64_t i = 0; i < 20; ++i) connection.send(FrameMessage{i, {}, std::string(1 << 20, 'x')});
+    if (closing) {
+      connection.close();
+      EXPECT_TRUE(connection.closed().ok());
+    }
+    peer.process->send_signal(closing ? SIGCONT : SIGSTOP);
+  }  // destroyed while it writes
+}
+
+TEST_F(GrpcCarrierTest, AChildThatReadsNothingHoldsNoParentUp) {
+  std::unique_ptr<DownlinkCarrier> carrier;
+  std::promise<ConnectionId> opened;
+  std::promise<absl::Status> closed;
+  std::string address;
+  on_loop([&] {
+    carrier = make_grpc_downlink(loop_, logger_, quick_to_give_up());
+    carrier->set_events({[&](ConnectionId id) { opened.set_value(id); },
+                         {},
+                         [&](ConnectionId, const absl::Status& why) { closed.set_value(why); }});
+    address = carrier->listen("127.0.0.1:0").value_or("");
+  });
+  const auto stub = wire::Link::NewStub(grpc::CreateChannel("ipv4:" + address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  const auto stream = stub->Connect(&context);
+  const ConnectionId id = opened.get_future().get();
+  on_loop([&] {
+    for (int i = 0; i < 30; ++i) carrier->send(id, Opened{1, true, {}, {}, {{true, std::string(1 << 20, 'x')}}});
+    carrier->close(id);
+  });
+  EXPECT_TRUE(closed.get_future().get().ok());  // cut after the grace
+  on_loop([&] { carrier.reset(); });
+  context.TryCancel();
+  stream->Finish();
 }
 
 TEST_F(GrpcCarrierTest, SomebodyElseWhoListensIsNoParent) {
@@ -157,7 +211,7 @@ TEST_F(GrpcCarrierTest, SomebodyElseWhoListensIsNoParent) {
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(::listen(listener.get(), 8), 0);
   ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  OneConnection connection(loop_, logger_, {milliseconds(150), milliseconds(100)});
+  OneConnection connection(loop_, logger_, quick_to_give_up());
   connection.connect(fmt::format("127.0.0.1:{}", ntohs(address.sin_port)));
   EXPECT_EQ(connection.closed().code(), absl::StatusCode::kDeadlineExceeded);
 }

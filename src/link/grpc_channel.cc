@@ -19,16 +19,17 @@
 
 namespace orla::link {
 
-void set_up(grpc::ChannelArguments& arguments) {
+void set_up(grpc::ChannelArguments& arguments, const GrpcOptions& options) {
   grpc::ResourceQuota quota("orla");
   quota.Resize(kGrpcMemoryBytes);
   arguments.SetResourceQuota(quota);
   arguments.SetMaxReceiveMessageSize(static_cast<int>(kMaxMessageBytes));
   arguments.SetMaxSendMessageSize(static_cast<int>(kMaxMessageBytes));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTime_ms);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeout_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_time.count()));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(options.keepalive_timeout.count()));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no bound: data may flow one way for hours
-  arguments.SetInt(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveTime_ms / 2);
+  arguments.SetInt(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                   static_cast<int>(options.keepalive_time.count() / 2));
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);  // a lost connection is the protocol's business
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);

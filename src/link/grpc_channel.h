@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "link/grpc_options.h"
 #include "model/address.h"
 
 namespace grpc {
@@ -25,12 +26,9 @@ inline constexpr std::string_view kParentKey = "orla-link";
 
 // gRPC's memory per carrier: a call that needs more waits.
 inline constexpr std::size_t kGrpcMemoryBytes = 256 << 20;
-// A silent connection is asked for a sign of life, and dead without one.
-inline constexpr int kKeepaliveTime_ms = 10'000;
-inline constexpr int kKeepaliveTimeout_ms = 5'000;
 
 // Both ends' settings: limits, keepalive, no compression, no retries, no proxy.
-void set_up(grpc::ChannelArguments& arguments);
+void set_up(grpc::ChannelArguments& arguments, const GrpcOptions& options);
 
 // "ipv4:127.0.0.1:7411" of a loopback address; InvalidArgument for another.
 absl::StatusOr<std::string> grpc_target(std::string_view address);

@@ -65,7 +65,7 @@ class ParentCall final : public GrpcCall {
   bool begin_close() override { return true; }
   void begin_finish(const absl::Status& why) override { grpc_->stream.Finish(to_grpc(why), &finished_); }
   void try_cancel() override { grpc_->context.TryCancel(); }
-  bool finishes_while_writing() const override { return false; }
+  bool is_caller() const override { return false; }
   void release() override {
     grpc_.reset();
     --children_;
@@ -90,7 +90,7 @@ class ParentCall final : public GrpcCall {
 // A server at one address, from start() to stop().
 class Listener {
  public:
-  explicit Listener(Connections& connections) : connections_(connections) {}
+  Listener(Connections& connections, const GrpcOptions& options) : connections_(connections), options_(options) {}
   ~Listener() { stop(); }
 
   // The address with the real port.
@@ -98,7 +98,7 @@ class Listener {
     const std::string host = address.host.find(':') == std::string::npos ? address.host : "[" + address.host + "]";
     const std::string wanted = fmt::format("{}:{}", host, address.port);
     grpc::ServerBuilder builder;
-    builder.SetOption(std::make_unique<Arguments>());
+    builder.SetOption(std::make_unique<Arguments>(options_));
     int port = 0;
     builder.AddListeningPort(wanted, grpc::InsecureServerCredentials(), &port);
     builder.RegisterAsyncGenericService(&service_);
@@ -128,8 +128,12 @@ class Listener {
  private:
   class Arguments final : public grpc::ServerBuilderOption {
    public:
-    void UpdateArguments(grpc::ChannelArguments* arguments) override { set_up(*arguments); }
+    explicit Arguments(const GrpcOptions& options) : options_(options) {}
+    void UpdateArguments(grpc::ChannelArguments* arguments) override { set_up(*arguments, options_); }
     void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>*) override {}
+
+   private:
+    const GrpcOptions options_;
   };
 
   // On the carrier's thread, but for the first time.
@@ -148,6 +152,7 @@ class Listener {
   }
 
   Connections& connections_;
+  const GrpcOptions options_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::Server> server_;
   grpc::ServerCompletionQueue* queue_ = nullptr;  // of thread_
@@ -161,7 +166,7 @@ class Listener {
 class GrpcDownlink final : public DownlinkCarrier {
  public:
   GrpcDownlink(base::Loop& loop, base::Logger& logger, GrpcOptions options)
-      : connections_(loop, logger, options, decode_up) {}
+      : options_(options), connections_(loop, logger, options, decode_up) {}
   ~GrpcDownlink() override {
     connections_.set_events({});
     listener_.reset();
@@ -175,7 +180,7 @@ class GrpcDownlink final : public DownlinkCarrier {
     if (listener_ != nullptr) return absl::FailedPreconditionError("already listening");
     const absl::StatusOr<model::Address> parsed = model::parse_address(address);
     if (!parsed.ok()) return parsed.status();
-    auto listener = std::make_unique<Listener>(connections_);
+    auto listener = std::make_unique<Listener>(connections_, options_);
     absl::StatusOr<std::string> real = listener->start(*parsed);
     if (real.ok()) listener_ = std::move(listener);
     return real;
@@ -188,6 +193,7 @@ class GrpcDownlink final : public DownlinkCarrier {
   void shutdown() override { listener_.reset(); }
 
  private:
+  const GrpcOptions options_;
   Connections connections_;
   std::unique_ptr<Listener> listener_;  // last: its calls use the connections
 };

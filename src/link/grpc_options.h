@@ -10,6 +10,11 @@ struct GrpcOptions {
   std::chrono::milliseconds connect_deadline{2'000};
   // Until close() has sent what is queued; then the connection is cut.
   std::chrono::milliseconds close_grace{1'000};
+  // A connection that has been silent is asked for a sign of life this often, and is dead when none comes, or when the
+  // peer's machine takes nothing off us, for the timeout. So long, at most, a frozen peer holds up the end of a
+  // carrier.
+  std::chrono::milliseconds keepalive_time{10'000};
+  std::chrono::milliseconds keepalive_timeout{2'500};
 };
 
 // Children of one parent, those included that have not said Hello yet; further ones are sent away.

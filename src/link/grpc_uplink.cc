@@ -20,10 +20,11 @@ namespace {
 
 class ChildCall final : public GrpcCall {
  public:
-  ChildCall(GrpcThread& thread, Owner& owner, ConnectionId id, std::string parent, const std::string& target)
+  ChildCall(GrpcThread& thread, Owner& owner, ConnectionId id, std::string parent, const std::string& target,
+            const GrpcOptions& options)
       : GrpcCall(thread, owner, id),
         parent_(std::move(parent)),
-        grpc_(std::make_unique<Grpc>(target, thread.queue())) {}
+        grpc_(std::make_unique<Grpc>(target, thread.queue(), options)) {}
 
   void start() {
     begun();
@@ -32,9 +33,9 @@ class ChildCall final : public GrpcCall {
 
  private:
   struct Grpc {
-    Grpc(const std::string& target, grpc::CompletionQueue& queue) {
+    Grpc(const std::string& target, grpc::CompletionQueue& queue, const GrpcOptions& options) {
       grpc::ChannelArguments arguments;
-      set_up(arguments);
+      set_up(arguments, options);
       // One channel a connection: trying again really tries again.
       channel = grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
       grpc::GenericStub stub(channel);
@@ -57,12 +58,9 @@ class ChildCall final : public GrpcCall {
     grpc_->stream->WritesDone(&closed_);
     return false;
   }
-  void begin_finish(const absl::Status& why) override {
-    if (!why.ok()) grpc_->context.TryCancel();  // a parent that has done its part is not asked to end
-    grpc_->stream->Finish(&grpc_->status, &finished_);
-  }
+  void begin_finish(const absl::Status&) override { grpc_->stream->Finish(&grpc_->status, &finished_); }
   void try_cancel() override { grpc_->context.TryCancel(); }
-  bool finishes_while_writing() const override { return true; }
+  bool is_caller() const override { return true; }
   void release() override { grpc_.reset(); }
 
   void on_started(bool ok) {
@@ -125,7 +123,7 @@ class GrpcUplink final : public UplinkCarrier {
       return id;
     }
     const std::string parent = peer.empty() ? address : fmt::format("{} at {}", peer, address);
-    const auto call = std::make_shared<ChildCall>(thread_, connections_, id, parent, *target);
+    const auto call = std::make_shared<ChildCall>(thread_, connections_, id, parent, *target, options_);
     connections_.add(call);
     call->start();
     const absl::Status late = absl::DeadlineExceededError(
