@@ -73,7 +73,8 @@ void ThreadLoop::run() {
       if (timers_.empty() || timers_.front().due == SteadyTime::max()) {
         wake_.wait(lock);
       } else {
-        wake_.wait_until(lock, timers_.front().due);
+        const SteadyTime due = timers_.front().due;  // a copy: the timers change during the wait
+        wake_.wait_until(lock, due);
       }
       continue;
     }
