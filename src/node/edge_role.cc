@@ -286,6 +286,8 @@ bool EdgeRole::commit() {
 
 bool EdgeRole::write(Commit& commit) {
   if (on_disk()) {
+    // A commit that waited is older than what was acknowledged, and dropped, meanwhile.
+    commit.meta.acknowledged = origin_.acknowledged();
     if (absl::Status status = store_->commit(commit.meta, commit.entry, commit.chunks); !status.ok()) {
       ++commit_failures_;
       if (commit_failures_ == 1 || commit_failures_ % 50 == 0) {
