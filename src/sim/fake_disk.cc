@@ -1,0 +1,38 @@
+#include "sim/fake_disk.h"
+
+#include <fmt/format.h>
+
+namespace orla::sim {
+
+namespace {
+constexpr std::uint64_t kFailsOneIn = 25;
+constexpr std::uint64_t kDiesOneIn = 150;
+}  // namespace
+
+absl::Status FakeDisk::before_write(const char* what) {
+  ++counters.writes;
+  if (healed) return absl::OkStatus();
+  if (full || random_.below(kFailsOneIn) == 0) {
+    ++counters.failures;
+    return absl::ResourceExhaustedError(fmt::format("simulated: no space for {}", what));
+  }
+  if (random_.below(kDiesOneIn) == 0) {
+    ++counters.crashes;
+    throw Crash{};
+  }
+  return absl::OkStatus();
+}
+
+void FakeDisk::after_write() {
+  if (healed || random_.below(kDiesOneIn) != 0) return;
+  ++counters.crashes;
+  throw Crash{};
+}
+
+absl::Status FakeDisk::before_read(const char* what) {
+  if (healed || random_.below(kFailsOneIn) != 0) return absl::OkStatus();
+  ++counters.failures;
+  return absl::UnavailableError(fmt::format("simulated: {} cannot be read", what));
+}
+
+}  // namespace orla::sim

@@ -1,0 +1,139 @@
+#include "sim/fleet_plan.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/fleet_file.h"
+
+namespace orla::sim {
+
+namespace {
+
+template <typename T>
+const T& one_of(base::Random& random, const std::vector<T>& choices) {
+  return choices[random.below(choices.size())];
+}
+
+std::string quoted(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", name);
+  return fmt::format("[{}]", text);
+}
+
+std::string node(const std::string& name, const char* layer, int port, const std::string& parents) {
+  std::string text = fmt::format("[[node]]\nname = \"{}\"\nlayer = \"{}\"\n", name, layer);
+  if (port > 0) text += fmt::format("listen = \"127.0.0.1:{}\"\n", port);
+  if (!parents.empty()) text += fmt::format("parents = {}\n", parents);
+  return text;
+}
+
+constexpr const char* kRollups = R"(
+[[rollup]]
+name = "plug_load"
+metric = "load"
+by = ["house", "household", "plug"]
+slice = "1m"
+windows = ["1m", "15m", "1d"]
+
+[[rollup]]
+name = "house_pool"
+metric = "load"
+by = ["house"]
+slice = "5m"
+windows = ["1h", "1h/20m"]
+
+[[rollup]]
+name = "house_load"
+from = "plug_load"
+by = ["house"]
+across = "sum"
+of = "mean"
+windows = ["1m", "15m"]
+
+[[rollup]]
+name = "highest_house"
+from = "house_load"
+by = []
+across = "max"
+windows = ["15m"]
+
+[[forecast]]
+of = ["plug_load"]
+model = "debs2014"
+steps = ["5m"]
+)";
+
+}  // namespace
+
+absl::StatusOr<model::Plan> random_plan(base::Random& random) {
+  std::string text = fmt::format("[fleet]\nname = \"simulated\"\nzone = \"{}\"\n",
+                                 one_of<std::string>(random, {"UTC", "Europe/Berlin", "Asia/Kolkata"}));
+  const std::uint64_t edges = 1 + random.below(4);
+  const std::uint64_t low = random.below(3);
+  const std::uint64_t high = low == 0 ? 0 : random.below(3);
+  int port = 7000;
+  text += node("cloud", "cloud", port++, "");
+  std::vector<std::string> high_names;
+  std::vector<std::string> low_names;
+  for (std::uint64_t i = 0; i < high; ++i) {
+    high_names.push_back(fmt::format("high-{}", i + 1));
+    text += node(high_names.back(), "aggregator", port++, R"(["cloud"])");
+  }
+  for (std::uint64_t i = 0; i < low; ++i) {
+    low_names.push_back(fmt::format("low-{}", i + 1));
+    text += node(low_names.back(), "aggregator", port++,
+                 high_names.empty() ? R"(["cloud"])" : fmt::format("[{}, \"cloud\"]", quoted(high_names)));
+  }
+  std::string inputs;
+  for (std::uint64_t i = 0; i < edges; ++i) {
+    const std::string name = fmt::format("edge-{}", i + 1);
+    std::string parents = R"(["cloud"])";
+    if (!low_names.empty()) {
+      parents = random.below(2) == 0 ? fmt::format("[{}]", quoted(low_names))
+                                     : fmt::format("[{}, \"cloud\"]", quoted(low_names));
+    }
+    text += node(name, "edge", 0, parents);
+    if (random.below(3) == 0) text += "durability = \"memory\"\n";
+    const std::uint64_t count = 1 + random.below(2);
+    for (std::uint64_t k = 0; k < count; ++k) {
+      inputs += fmt::format("[[input]]\nnode = \"{}\"\npath = \"simulated.csv\"\nmax_jump = \"{}\"\n", name,
+                            one_of<std::string>(random, {"0s", "10m", "8h"}));
+    }
+  }
+  text += inputs;
+  text += fmt::format(
+      "[[metric]]\nname = \"load\"\nunit = \"W\"\ndecimals = {}\ndisorder = \"{}\"\nallowed_lateness = \"{}\"\n",
+      random.below(4), one_of<std::string>(random, {"0s", "30s", "5m"}),
+      one_of<std::string>(random, {"0s", "1m", "1h"}));
+  text += kRollups;
+
+  model::ParsedFleet parsed = model::parse_fleet(text, "simulated.toml", [](std::string_view) { return std::nullopt; });
+  if (!parsed.fleet) {
+    std::string errors;
+    for (const model::FleetError& error : parsed.errors) errors += model::to_string(error) + "\n";
+    return absl::InternalError(fmt::format("the simulated fleet file is wrong:\n{}{}", errors, text));
+  }
+  // Far below what the fleet file allows, so that a short run meets every bound.
+  std::map<std::string, std::int64_t>& limits = parsed.fleet->limits;
+  const auto pick = [&](std::int64_t least, std::int64_t most) {
+    return least + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most - least + 1)));
+  };
+  limits["commit_interval_ms"] = pick(20, 300);
+  limits["commit_samples"] = pick(5, 200);
+  limits["commit_bytes"] = pick(500, 20'000);
+  limits["journal_bytes"] = pick(500, 20'000);
+  limits["frame_bytes"] = pick(200, 5'000);
+  limits["credit_bytes"] = pick(300, 20'000);
+  limits["outbox_bytes"] = pick(2'000, 200'000);
+  limits["cached_window_rows"] = pick(1, 500);
+  limits["heartbeat_ms"] = 200;
+  limits["parent_timeout_ms"] = pick(700, 2'500);
+  limits["reconnect_min_ms"] = 50;
+  limits["reconnect_max_ms"] = 1'000;
+  return model::make_plan(*std::move(parsed.fleet));
+}
+
+}  // namespace orla::sim

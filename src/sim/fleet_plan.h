@@ -1,0 +1,13 @@
+// A random fleet, small enough to be run a thousand times: one to four edges on disk or in memory, up to two levels of
+// aggregators, one cloud; merge, across-series and chained rollups; every bound so low that it is met.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "base/random.h"
+#include "model/plan.h"
+
+namespace orla::sim {
+
+absl::StatusOr<model::Plan> random_plan(base::Random& random);
+
+}  // namespace orla::sim
