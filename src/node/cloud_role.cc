@@ -118,7 +118,8 @@ void CloudRole::on_frame(link::ConnectionId connection, Child& child, link::Fram
   bytes_in_ += bytes;
   ++child.frames;
   child.bytes += bytes;
-  if (failed_commit_) {
+  // Neither a commit that failed nor one half prepared may have cursors moved on under it.
+  if (failed_commit_ || taken_) {
     root_->refuse(connection, frame.id, frame.ranges, link::RefusalReason::kFull,
                   "the cloud cannot write its store at the moment");
     return;
