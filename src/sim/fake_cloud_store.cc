@@ -48,7 +48,7 @@ void FakeCloudStore::apply(const store::CloudCommit& commit) {
 absl::Status FakeCloudStore::commit(const store::CloudCommit& commit) {
   if (absl::Status status = disk_.before_write("a commit"); !status.ok()) return status;
   ++commits_;
-  if (disk_.bug == Bug::kCursorsApart && commits_ % 2 == 0) {
+  if (disk_.bug == Bug::kCursorsApart) {
     // The planted bug: cursors first, in a transaction of their own.
     for (const store::OriginRow& origin : commit.origins) kept_.origins[origin.cursor.node] = origin;
     disk_.after_write();

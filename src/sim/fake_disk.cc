@@ -5,7 +5,8 @@
 namespace orla::sim {
 
 namespace {
-constexpr std::uint64_t kFailsOneIn = 25;
+constexpr std::uint64_t kFailsOneIn = 25;      // writes
+constexpr std::uint64_t kUnreadableOneIn = 8;  // reads
 constexpr std::uint64_t kDiesOneIn = 150;
 }  // namespace
 
@@ -24,13 +25,14 @@ absl::Status FakeDisk::before_write(const char* what) {
 }
 
 void FakeDisk::after_write() {
-  if (healed || random_.below(kDiesOneIn) != 0) return;
+  // A planted bug of two half commits shows only when the process dies between them.
+  if (healed || random_.below(bug == Bug::kCursorsApart ? kDiesOneIn / 5 : kDiesOneIn) != 0) return;
   ++counters.crashes;
   throw Crash{};
 }
 
 absl::Status FakeDisk::before_read(const char* what) {
-  if (healed || random_.below(kFailsOneIn) != 0) return absl::OkStatus();
+  if (healed || random_.below(kUnreadableOneIn) != 0) return absl::OkStatus();
   ++counters.failures;
   return absl::UnavailableError(fmt::format("simulated: {} cannot be read", what));
 }
