@@ -143,6 +143,18 @@ TEST_F(CloudReaderTest, NamesThatDoNotExistAreErrorsThatListThoseThatDo) {
   EXPECT_THAT(error(query), HasSubstr("no position"));
 }
 
+TEST_F(CloudReaderTest, NoTextForAfterDoesHarm) {
+  write({merge_row(plug(0, 1), kNoon, {1})});
+  const auto reader = open();
+  base::SeededRandom random(3);
+  for (int i = 0; i < 500; ++i) {
+    Query query;
+    for (std::uint64_t n = random.below(60); n > 0; --n) query.after += "0123456789abcdef"[random.below(16)];
+    const absl::Status status = reader->windows(query, [](const WindowAnswer&) { return Continue::kYes; });
+    EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kInvalidArgument) << status;
+  }
+}
+
 TEST_F(CloudReaderTest, PagesJoinWithoutGapOrRepetition) {
   base::SeededRandom random(5);
   std::vector<WindowRow> rows;
