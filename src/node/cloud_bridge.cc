@@ -1,5 +1,7 @@
 #include "node/cloud_bridge.h"
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
 namespace orla::node {
@@ -36,12 +38,21 @@ stream::CloudPast past_of(const store::CloudRecovery& recovery) {
 
 void add_changes(const model::Plan& plan, const stream::CloudChanges& changes, store::CloudCommit& commit) {
   commit.windows.reserve(changes.windows.size());
+  // They come by table and window: the name is made once for each.
+  std::size_t named_table = SIZE_MAX;
+  std::size_t named_window = SIZE_MAX;
+  std::string name;
   for (const stream::WindowChange& change : changes.windows) {
     const model::TableDef& table = plan.tables[change.table];
+    if (change.table != named_table || change.window != named_window) {
+      named_table = change.table;
+      named_window = change.window;
+      name = model::to_string(table.windows[change.window].spec);
+    }
     const int decimals = table.across ? 0 : plan.fleet.metrics[table.metric].decimals;
-    commit.windows.push_back({table.name, model::to_string(table.windows[change.window].spec), *change.labels,
-                              change.start, change.end, model::statistics(*change.state, decimals),
-                              !table.across.has_value(), change.revision, *change.state});
+    commit.windows.push_back({table.name, name, *change.labels, change.start, change.end,
+                              model::statistics(*change.state, decimals), !table.across.has_value(), change.revision,
+                              *change.state});
   }
   for (const auto& [table, time] : changes.publication) {
     commit.publication.emplace_back(plan.tables[table].name, time);
