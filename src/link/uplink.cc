@@ -53,6 +53,11 @@ void Uplink::send(UpMessage message) {
   run();
 }
 
+void Uplink::reconnect(std::string reason) {
+  core_.reconnect(clock_.steady_now(), std::move(reason));
+  run();
+}
+
 void Uplink::stop() {
   core_.stop();
   run();

@@ -33,6 +33,8 @@ class Uplink {
   void tick();
   // Dropped without a session.
   void send(UpMessage message);
+  // Ends the session and begins a new one: numbers of the dictionary are defined once per connection.
+  void reconnect(std::string reason);
   void stop();
 
   const UplinkCore& core() const { return core_; }

@@ -51,6 +51,14 @@ void UplinkCore::stop() {
   session_.reset();
 }
 
+void UplinkCore::reconnect(base::SteadyTime now, std::string reason) {
+  if (!session_) return;
+  const Attempt old = session_->attempt;
+  end_session(now, std::move(reason));
+  actions_.emplace_back(Close{old});
+  dial_next(now);
+}
+
 void UplinkCore::dial(base::SteadyTime now, std::size_t candidate) {
   dialing_ = Connection{Attempt{++last_attempt_}, candidate, now, false};
   ++counters_.attempts;

@@ -89,6 +89,8 @@ class UplinkCore {
   void tick(base::SteadyTime now);
   // Sends on the session. Dropped when there is none (SessionDown tells).
   void send(UpMessage message);
+  // Ends the session and begins a new one, for a node whose dictionary starts anew.
+  void reconnect(base::SteadyTime now, std::string reason);
   // Closes everything; nothing follows.
   void stop();
 

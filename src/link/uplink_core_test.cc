@@ -230,6 +230,19 @@ TEST_F(UplinkCoreTest, SendsHeartbeatsAtTheShorterInterval) {
   EXPECT_EQ(beats, 10);
 }
 
+TEST_F(UplinkCoreTest, ReconnectsOnDemandWithoutBackoff) {
+  UplinkCore core(settings({{"agg"}, {"cloud"}}), random);
+  core.start(now);
+  welcome(core, dialed(core).attempt);
+  core.take_actions();
+  core.reconnect(now, "a new dictionary");
+  const auto actions = core.take_actions();
+  ASSERT_EQ(actions.size(), 3U);
+  EXPECT_EQ(std::get<UplinkCore::SessionDown>(actions[0]).reason, "a new dictionary");
+  EXPECT_EQ(std::get<UplinkCore::Close>(actions[1]).attempt, UplinkCore::Attempt{1});
+  EXPECT_EQ(std::get<UplinkCore::Connect>(actions[2]).to.node, "agg");
+}
+
 TEST_F(UplinkCoreTest, StopClosesEverything) {
   UplinkCore core(settings({{"agg"}}), random);
   core.start(now);

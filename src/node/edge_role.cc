@@ -389,6 +389,8 @@ void EdgeRole::act(const link::OriginCore::Action& action) {
 
 void EdgeRole::started(const link::OriginCore::Started& action) {
   new_engine();
+  // The new engine numbers its groups anew.
+  if (dictionary_sent_ > 0) uplink_.reconnect("groups are numbered anew");
   for (const model::StateEntry& entry : action.states) {
     absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(entry.bytes);
     absl::Status status = state.ok() ? engine_->restore(*state) : state.status();

@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<store::WindowRow>> FakeCloudStore::load_windows(const
 }
 
 absl::StatusOr<std::optional<model::Time>> FakeCloudStore::next_start(const std::string& table,
-                                                                       const std::string& window, model::Time from) {
+                                                                      const std::string& window, model::Time from) {
   if (absl::Status status = disk_.before_read("a window"); !status.ok()) return status;
   const auto it = cache_.windows.lower_bound({table, window, from, {}});
   if (it == cache_.windows.end() || std::get<0>(it->first) != table || std::get<1>(it->first) != window) {

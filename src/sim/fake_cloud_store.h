@@ -37,7 +37,7 @@ class FakeCloudStore final : public store::CloudStore {
   absl::StatusOr<std::vector<store::WindowRow>> load_windows(const std::string& table, const std::string& window,
                                                              model::Time start) override;
   absl::StatusOr<std::optional<model::Time>> next_start(const std::string& table, const std::string& window,
-                                                         model::Time from) override;
+                                                        model::Time from) override;
   absl::StatusOr<std::vector<model::StateEntry>> load_states(const model::NodeName& node) override;
 
  private:

@@ -123,6 +123,14 @@ int FakeNetwork::cut(FakeUplink& uplink) {
   return static_cast<int>(wires.size());
 }
 
+bool FakeNetwork::inject(FakeUplink& uplink, link::UpMessage message) {
+  if (uplink.wires_.empty()) return false;
+  const std::shared_ptr<Wire> wire = uplink.wires_.rbegin()->second;
+  if (wire->cut || wire->down == nullptr) return false;
+  send_up(wire, std::move(message));
+  return true;
+}
+
 FakeUplink::~FakeUplink() {
   for (const auto& [id, wire] : wires_) {
     wire->up = nullptr;

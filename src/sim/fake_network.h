@@ -34,6 +34,8 @@ class FakeNetwork {
 
   // Cuts what `uplink` has open. Returns how many connections that were.
   int cut(FakeUplink& uplink);
+  // Sends a message on the newest connection of `uplink`, as if its node had. False when there is none.
+  bool inject(FakeUplink& uplink, link::UpMessage message);
   // From now on every connect succeeds, if somebody listens.
   void heal() { healed_ = true; }
 

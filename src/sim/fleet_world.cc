@@ -166,7 +166,7 @@ void FleetWorld::fault() {
   queue_.after(pause(500), [this] { fault(); });
   const std::size_t index = random_.below(machines_.size());
   Machine& machine = *machines_[index];
-  switch (random_.below(7)) {
+  switch (random_.below(8)) {
     case 0:
       crash(index);
       break;
@@ -191,9 +191,25 @@ void FleetWorld::fault() {
     case 4:
       machine.clock->skew += milliseconds(random_.below(7'200'000)) - milliseconds(3'600'000);
       break;
+    case 5:
+      take_over(machine);
+      break;
     default:
       if (machine.life && machine.life->up) exercised_.cuts += static_cast<unsigned>(network_.cut(*machine.life->up));
   }
+}
+
+// An OpenEpoch of an earlier start of the node, delayed until now: it closes the present epoch.
+void FleetWorld::take_over(Machine& machine) {
+  if (machine.spec->layer != model::Layer::kEdge || !machine.life || !machine.life->up) return;
+  const auto origin = cloud_disk_.origins.find(machine.spec->name);
+  if (origin == cloud_disk_.origins.end()) return;
+  constexpr std::uint64_t kForgotten = std::uint64_t{1} << 60U;  // no request the edge waits for
+  const link::OpenEpoch open{kForgotten, machine.spec->name, model::Epoch{random_.next() | 1U},
+                             origin->second.cursor.epoch};
+  if (!network_.inject(*machine.life->up, open)) return;
+  say(fmt::format("{} has its epoch closed", machine.spec->name));
+  ++exercised_.takeovers;
 }
 
 void FleetWorld::heal() {
@@ -299,15 +315,16 @@ void Exercised::add(const Exercised& other) {
   sessions += other.sessions;
   failovers += other.failovers;
   failed_writes += other.failed_writes;
+  takeovers += other.takeovers;
   simulated_s += other.simulated_s;
 }
 
 std::string to_string(const Exercised& e) {
   return fmt::format(
       "{:.0f} s, samples {}, windows {}, late {}, rejected {}, chunks {}, duplicates {}, refusals {}, crashes {}, "
-      "stops {}, freezes {}, cuts {}, messages lost {}, sessions {}, failovers {}, failed writes {}",
+      "stops {}, freezes {}, cuts {}, messages lost {}, sessions {}, failovers {}, failed writes {}, epochs closed {}",
       e.simulated_s, e.samples, e.windows, e.late, e.rejected, e.chunks, e.duplicates, e.refusals, e.crashes, e.stops,
-      e.freezes, e.cuts, e.lost_messages, e.sessions, e.failovers, e.failed_writes);
+      e.freezes, e.cuts, e.lost_messages, e.sessions, e.failovers, e.failed_writes, e.takeovers);
 }
 
 }  // namespace orla::sim

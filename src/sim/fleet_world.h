@@ -49,6 +49,7 @@ struct Exercised {
   std::uint64_t sessions = 0;
   std::uint64_t failovers = 0;
   std::uint64_t failed_writes = 0;
+  std::uint64_t takeovers = 0;  // epochs closed behind an edge's back
   double simulated_s = 0;
 
   void add(const Exercised& other);
@@ -96,6 +97,7 @@ class FleetWorld {
   void end_life(std::size_t index);
   void stop(std::size_t index);
   void fault();
+  void take_over(Machine& machine);
   void heal();
   bool drained();
   void observe(Machine& machine);
