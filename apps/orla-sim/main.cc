@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "sim/fleet_world.h"
 
 namespace {
@@ -82,7 +83,8 @@ int main(int argc, char** argv) {
   for (const auto& [name, planted] : bugs) {
     if (planted == bug) plant = " --plant " + name;
   }
-  const auto started = std::chrono::steady_clock::now();
+  const orla::base::SystemClock clock;
+  const orla::base::SteadyTime started = clock.steady_now();
   orla::sim::Exercised all;
   std::uint64_t runs = 0;
   std::uint64_t failures = 0;
@@ -102,7 +104,7 @@ int main(int argc, char** argv) {
                 std::to_string(s).c_str(), plant.c_str());
     std::fflush(stdout);
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+  const std::chrono::duration<double> took = clock.steady_now() - started;
   std::printf("%s\n",
               fmt::format("{} seeds in {:.1f} s, {} failed: {}", runs, took.count(), failures, to_string(all)).c_str());
   // A run in which nothing happened proves nothing.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "sim/fake_loop.h"
@@ -45,7 +46,8 @@ TEST(FakeLoop, ACrashEndsTheLifeInTheMiddleOfATask) {
   EventQueue queue;
   int crashes = 0;
   int after = 0;
-  auto loop = std::make_unique<FakeLoop>(queue, [&] {
+  std::unique_ptr<FakeLoop> loop;
+  loop = std::make_unique<FakeLoop>(queue, [&] {
     ++crashes;
     loop.reset();
   });

@@ -19,7 +19,7 @@ absl::Status FakeDisk::before_write(const char* what) {
   }
   if (random_.below(kDiesOneIn) == 0) {
     ++counters.crashes;
-    throw Crash{};
+    throw Crash{};  // tidy: allow exception: it stands for SIGKILL, which no code can handle
   }
   return absl::OkStatus();
 }
@@ -28,7 +28,7 @@ void FakeDisk::after_write() {
   // A planted bug of two half commits shows only when the process dies between them.
   if (healed || random_.below(bug == Bug::kCursorsApart ? kDiesOneIn / 5 : kDiesOneIn) != 0) return;
   ++counters.crashes;
-  throw Crash{};
+  throw Crash{};  // tidy: allow exception: it stands for SIGKILL, which no code can handle
 }
 
 absl::Status FakeDisk::before_read(const char* what) {
