@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{10};
 constexpr std::chrono::milliseconds kRetryCommit{200};
+// Forecast steps of one length that one commit publishes; the rest follows in the next, at once.
+constexpr std::size_t kStepsPerCommit = 200;
 // Changed rows a commit is started for before its time.
 constexpr std::size_t kChangedRows = 200'000;
 
@@ -24,6 +26,7 @@ stream::CloudLimits cloud_limits(const model::Fleet& fleet) {
   limits.cached_window_rows = static_cast<std::size_t>(limit(fleet, "cached_window_rows"));
   limits.groups = static_cast<std::size_t>(limit(fleet, "groups"));
   limits.parked_rows = static_cast<std::size_t>(limit(fleet, "parked_rows"));
+  limits.steps_per_change = kStepsPerCommit;
   return limits;
 }
 
@@ -164,10 +167,11 @@ void CloudRole::tick() {
     if (now >= retry_at_) commit();
     return;
   }
-  const bool waiting = root_->dirty() || commit_again_;
-  // Publication may move by silence alone; then a look every second is enough.
-  const std::chrono::nanoseconds due =
-      waiting ? std::chrono::nanoseconds(limit_ms(plan_.fleet, "commit_interval_ms")) : std::chrono::seconds(1);
+  // Forecasts that did not fit into the last commit do not wait. Publication may move by silence alone; then a look
+  // every second is enough.
+  std::chrono::nanoseconds due = std::chrono::seconds(1);
+  if (root_->dirty()) due = limit_ms(plan_.fleet, "commit_interval_ms");
+  if (commit_again_) due = due.zero();
   if (now - last_commit_ >= due) commit();
 }
 
