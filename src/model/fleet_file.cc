@@ -27,6 +27,20 @@ ParsedFleet parse_fleet(std::string_view text, const std::string& filename, cons
   return result;
 }
 
+namespace {
+
+// A relative path that leads nowhere from the fleet file's folder, but somewhere from the working directory, was meant
+// from there: a person gives an environment variable such a path.
+void prefer_existing(InputSpec& input, const std::string& directory) {
+  std::error_code error;
+  const std::string prefix = directory + "/";
+  if (input.kind != InputSpec::Kind::kCsv || !input.path.starts_with(prefix)) return;
+  const std::string from_here = input.path.substr(prefix.size());
+  if (!std::filesystem::exists(input.path, error) && std::filesystem::exists(from_here, error)) input.path = from_here;
+}
+
+}  // namespace
+
 absl::StatusOr<Fleet> load_fleet(const std::filesystem::path& path, const EnvironmentLookup& environment) {
   absl::StatusOr<std::string> text = base::read_file(path, kMaxFleetFileBytes);
   if (!text.ok()) {
@@ -34,7 +48,10 @@ absl::StatusOr<Fleet> load_fleet(const std::filesystem::path& path, const Enviro
                                                           std::string(text.status().message())));
   }
   ParsedFleet parsed = parse_fleet(*text, path.string(), environment);
-  if (parsed.fleet) return *std::move(parsed.fleet);
+  if (parsed.fleet) {
+    for (InputSpec& input : parsed.fleet->inputs) prefer_existing(input, parsed.fleet->directory);
+    return *std::move(parsed.fleet);
+  }
   return absl::InvalidArgumentError(to_string(parsed.errors));
 }
 

@@ -90,7 +90,8 @@ constexpr Setting kSettings[] = {
     {"input", "kind", kChoice, kOptional, "", "", "csv | generator",
      "`csv` when `path` is not empty, else `generator`, unless said here.", "kind = \"csv\""},
     {"input", "path", kText, kOptional, "", "", "0..4096",
-     "The CSV file, plain, .gz or .zst. A relative path starts from the fleet file's folder.",
+     "The CSV file, plain, .gz or .zst. A relative path starts from the fleet file's folder; if there is no such file, "
+     "from the working directory.",
      "path = \"${ORLA_DEBS2014:-data/plugs.csv.gz}\""},
     {"input", "schema", kChoice, kOptional, "", "debs2014", "debs2014 | mapping",
      "`debs2014`: seven columns without a header, id, timestamp (unix seconds), value, property (0 = metric work, 1 = "

@@ -57,6 +57,7 @@ class Supervisor {
     });
     if (!watcher.ok()) return fail(watcher.status());
     if (absl::Status status = prepare_state(); !status.ok()) return fail(status);
+    begin_ = clock_.steady_now();
     watch_ = std::make_unique<FleetWatch>(options_.fleet, state_, clock_);
     UpEnd end = UpEnd::kFailed;
     if (absl::Status status = start_nodes(); !status.ok()) {
@@ -88,7 +89,7 @@ class Supervisor {
 
   absl::Status prepare_state() {
     if (options_.state.empty()) {
-      absl::StatusOr<base::TemporaryDirectory> directory = base::TemporaryDirectory::create("orla-up-");
+      absl::StatusOr<base::TemporaryDirectory> directory = base::TemporaryDirectory::create("orla-up");
       if (!directory.ok()) return directory.status();
       temporary_.emplace(*std::move(directory));
       state_ = temporary_->path();
@@ -216,7 +217,7 @@ class Supervisor {
       pause(std::clamp<std::chrono::nanoseconds>(until_stop, std::chrono::milliseconds(10), kLook));
     }
     UpSummary summary;
-    summary.seconds = std::chrono::duration<double>(clock_.steady_now() - begin).count();
+    summary.seconds = std::chrono::duration<double>(clock_.steady_now() - begin_).count();
     const UpEnd end = conclude(summary);
     print(json_ ? summary_json(summary) : summary_text(summary));
     if (!options_.run_for && !interrupted_) {
@@ -325,6 +326,7 @@ class Supervisor {
   std::unique_ptr<FleetWatch> watch_;
   std::vector<Node> nodes_;
   std::ptrdiff_t drawn_lines_ = 0;
+  base::SteadyTime begin_{};  // before the first node was started
   base::SteadyTime last_line_{};
 };
 

@@ -14,7 +14,7 @@ namespace orla::node {
 
 struct UpSummary {
   std::string fleet;
-  double seconds = 0;  // from the first look at the running fleet to drained
+  double seconds = 0;  // from the start of the first node to drained
   bool drained = false;
   bool interrupted = false;
   model::Ledger totals;  // over all inputs, as the edges report
