@@ -87,7 +87,7 @@ build() {
     cmake --build "build/$preset" -j "$(jobs_at_once)" --target "$@" >"$log" 2>&1 || status=$?
   fi
   if ((status != 0)); then
-    grep -E -A12 'error|FAILED' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
+    grep -E -A12 '^FAILED: |[Ee]rror: ' "$log" | head -n 60 >&2 || tail -n 40 "$log" >&2
     fail "building $preset failed (whole output: $log)"
   fi
   local took=$((SECONDS - started))
