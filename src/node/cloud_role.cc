@@ -307,7 +307,7 @@ void CloudRole::fill(NodeStatus& status) const {
   }
   for (std::size_t i = 0; i < plan_.tables.size(); ++i) {
     if (plan_.tables[i].hidden) continue;
-    cloud.tables.push_back({plan_.tables[i].name, engine_->publication(i), 0});
+    cloud.tables.push_back({plan_.tables[i].name, engine_->publication(i)});
   }
   cloud.rows_folded = rows_folded_;
   cloud.windows_written = windows_written_;

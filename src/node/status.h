@@ -71,7 +71,6 @@ struct OriginStatus {
 struct TableStatus {
   std::string rollup;
   model::Time publication = model::kMinTime;
-  std::uint64_t groups = 0;
 };
 
 // A forecast as the status page shows it.

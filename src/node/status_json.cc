@@ -75,7 +75,7 @@ json cloud_json(const CloudStatus& cloud) {
   }
   json tables = json::array();
   for (const TableStatus& table : cloud.tables) {
-    tables.push_back({{"rollup", table.rollup}, {"published", time_json(table.publication)}, {"groups", table.groups}});
+    tables.push_back({{"rollup", table.rollup}, {"published", time_json(table.publication)}});
   }
   json forecasts = json::array();
   for (const ForecastLine& line : cloud.latest_forecasts) forecasts.push_back(forecast_json(line));

@@ -125,8 +125,8 @@ void cloud_section(std::string& out, const CloudStatus& cloud) {
   }
   out += "<h2>Rollups</h2>\n";
   {
-    Table table(out, {"rollup", "groups", "published up to"});
-    for (const TableStatus& t : cloud.tables) table.row({t.rollup, grouped(t.groups), rfc3339(t.publication)});
+    Table table(out, {"rollup", "published up to"});
+    for (const TableStatus& t : cloud.tables) table.row({t.rollup, rfc3339(t.publication)});
   }
   if (!cloud.latest_forecasts.empty()) {
     out += "<h2>Last forecasts</h2>\n";
