@@ -82,6 +82,17 @@ absl::Status remove_tree(const std::filesystem::path& path) {
   return absl::OkStatus();
 }
 
+bool exists(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+std::filesystem::path temporary_place() {
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::temp_directory_path(error);
+  return error ? std::filesystem::path("/tmp") : place;
+}
+
 absl::StatusOr<TemporaryDirectory> TemporaryDirectory::create(std::string_view prefix) {
   std::error_code error;
   const std::filesystem::path where = std::filesystem::temp_directory_path(error);

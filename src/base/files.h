@@ -27,10 +27,16 @@ absl::Status make_directories(const std::filesystem::path& path);
 // The folder or file with everything in it; fine when there is none.
 absl::Status remove_tree(const std::filesystem::path& path);
 
+// Whether there is something at `path`; false too where that cannot be told.
+bool exists(const std::filesystem::path& path);
+
+// The machine's place for temporary files ($TMPDIR, /tmp).
+std::filesystem::path temporary_place();
+
 // A fresh folder, removed with everything in it at the end of its life.
 class TemporaryDirectory {
  public:
-  // In the machine's place for temporary files ($TMPDIR, /tmp).
+  // In temporary_place().
   static absl::StatusOr<TemporaryDirectory> create(std::string_view prefix);
   TemporaryDirectory(TemporaryDirectory&& other) noexcept;
   TemporaryDirectory& operator=(TemporaryDirectory&& other) noexcept;

@@ -297,6 +297,12 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> SystemSpawner::start(const Process
   return std::make_unique<SystemChild>(forked->pid, std::move(forked->output), std::move(forked->errors));
 }
 
+bool process_runs(std::int64_t pid) { return pid > 0 && ::kill(static_cast<pid_t>(pid), 0) == 0; }
+
+void terminate_process(std::int64_t pid) {
+  if (pid > 0) (void)::kill(static_cast<pid_t>(pid), SIGTERM);
+}
+
 absl::StatusOr<Finished> run_to_end(const ProcessSpec& spec, nanoseconds timeout, std::size_t max_bytes) {
   const SystemClock clock;
   const SteadyTime deadline = deadline_after(clock.steady_now(), timeout);

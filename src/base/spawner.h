@@ -101,6 +101,10 @@ class SystemSpawner final : public Spawner {
   std::unique_ptr<Thread> thread_;
 };
 
+// Of a process that is not a child of ours, by pid. Runs: it exists and may be sent signals.
+bool process_runs(std::int64_t pid);
+void terminate_process(std::int64_t pid);  // SIGTERM; nothing happens when there is none
+
 // A program run to its end.
 struct Finished {
   ExitStatus status;

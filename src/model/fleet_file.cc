@@ -32,11 +32,10 @@ namespace {
 // A relative path that leads nowhere from the fleet file's folder, but somewhere from the working directory, was meant
 // from there: a person gives an environment variable such a path.
 void prefer_existing(InputSpec& input, const std::string& directory) {
-  std::error_code error;
   const std::string prefix = directory + "/";
   if (input.kind != InputSpec::Kind::kCsv || !input.path.starts_with(prefix)) return;
   const std::string from_here = input.path.substr(prefix.size());
-  if (!std::filesystem::exists(input.path, error) && std::filesystem::exists(from_here, error)) input.path = from_here;
+  if (!base::exists(input.path) && base::exists(from_here)) input.path = from_here;
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "node/state_directory.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/spawner.h"
 
 namespace orla::node {
 
@@ -50,8 +50,7 @@ RunRecord::RunRecord(const std::filesystem::path& fleet_file, const base::Enviro
   std::error_code error;
   const std::filesystem::path canonical = std::filesystem::weakly_canonical(fleet_file, error);
   const std::string directory = environment.get("XDG_RUNTIME_DIR").value_or("");
-  const std::filesystem::path base =
-      directory.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(directory);
+  const std::filesystem::path base = directory.empty() ? base::temporary_place() : std::filesystem::path(directory);
   path_ = base / fmt::format("orla-{}-{:016x}.run", getuid(), base::hash64(canonical.string()));
 }
 
@@ -67,7 +66,7 @@ std::optional<std::filesystem::path> RunRecord::running() const {
   const std::optional<nlohmann::json> json = read_json(path_);
   if (!json || !json->contains("pid") || !json->contains("state")) return std::nullopt;
   if (!(*json)["pid"].is_number_integer() || !(*json)["state"].is_string()) return std::nullopt;
-  if (::kill(static_cast<pid_t>((*json)["pid"].get<std::int64_t>()), 0) != 0) return std::nullopt;
+  if (!base::process_runs((*json)["pid"].get<std::int64_t>())) return std::nullopt;
   return std::filesystem::path((*json)["state"].get<std::string>());
 }
 

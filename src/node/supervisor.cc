@@ -1,7 +1,6 @@
 #include "node/supervisor.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -307,7 +306,7 @@ class Supervisor {
   // A node that a person started again with `orla node` belongs to this fleet's run.
   void stop_restarted(const Node& n) {
     const NodeView& view = watch_->node(n.spec->name);
-    if (view.reachable && view.pid > 0 && view.pid != n.process->pid()) ::kill(static_cast<pid_t>(view.pid), SIGTERM);
+    if (view.reachable && view.pid != n.process->pid()) base::terminate_process(view.pid);
   }
 
   UpOptions options_;

@@ -1,0 +1,138 @@
+// EdgeRole's way up: what the outbox's core says is done here.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/absl_view.h"
+#include "codec/edge_state.h"
+#include "link/ranges.h"
+#include "node/edge_role.h"
+#include "node/group_table.h"
+
+namespace orla::node {
+
+void EdgeRole::pump_origin() {
+  for (std::vector<link::OriginCore::Action> actions = origin_.take_actions(); !actions.empty();
+       actions = origin_.take_actions()) {
+    for (const link::OriginCore::Action& action : actions) act(action);
+  }
+}
+
+void EdgeRole::act(const link::OriginCore::Action& action) {
+  if (const auto* send = std::get_if<link::OriginCore::SendChunk>(&action)) {
+    send_chunk(*send);
+  } else if (const auto* open = std::get_if<link::OriginCore::SendOpen>(&action)) {
+    uplink_.send(open->message);
+  } else if (const auto* cut = std::get_if<link::OriginCore::Trim>(&action)) {
+    trim(cut->through);
+  } else if (const auto* again = std::get_if<link::OriginCore::Renumber>(&action)) {
+    renumber(*again);
+  } else if (const auto* begin = std::get_if<link::OriginCore::Started>(&action)) {
+    started(*begin);
+  } else if (const auto* lost = std::get_if<link::OriginCore::EpochLost>(&action)) {
+    world_.log.warn("starts again from what the cloud has: {}", lost->reason);
+    pump_.stop();
+    kept_.clear();
+    sealed_at_.clear();
+    inputs_started_ = false;
+    for (Input& input : inputs_) input.running = input.done = false;
+    std::fill(owed_.begin(), owed_.end(), 0);
+    new_engine();
+    dirty_ = false;
+  } else if (const auto* alarm = std::get_if<link::OriginCore::Alarm>(&action)) {
+    alarms_.raise(alarm->text);
+  }
+}
+
+void EdgeRole::started(const link::OriginCore::Started& action) {
+  new_engine();
+  // The new engine numbers its groups anew.
+  if (dictionary_sent_ > 0) uplink_.reconnect("groups are numbered anew");
+  for (const model::StateEntry& entry : action.states) {
+    absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(entry.bytes);
+    absl::Status status = state.ok() ? engine_->restore(*state) : state.status();
+    if (!status.ok()) {
+      alarms_.raise(fmt::format("the state the cloud keeps of this node is unusable: {}", base::message(status)));
+      return;
+    }
+  }
+  samples_in_ = 0;
+  for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
+  samples_at_seal_ = samples_in_;
+  need_snapshot_ = true;
+  world_.log.info("epoch opened at the cloud, {} state entries", action.states.size());
+  start_inputs();
+}
+
+absl::StatusOr<store::StoredChunk> EdgeRole::load(model::Sequence sequence) {
+  if (on_disk()) return store_->load(sequence);
+  const auto found = kept_.find(sequence);
+  if (found == kept_.end()) return absl::NotFoundError(fmt::format("chunk {} is not kept", sequence));
+  return found->second;
+}
+
+void EdgeRole::send_chunk(const link::OriginCore::SendChunk& action) {
+  absl::StatusOr<store::StoredChunk> chunk = load(action.sequence);
+  if (!chunk.ok()) {
+    origin_.unreadable(world_.clock.steady_now(), action.sequence, base::message(chunk.status()));
+    return;
+  }
+  send_dictionary(
+      dictionary_sent_, engine_->groups().size(),
+      [this](std::size_t i) -> const model::GroupDef& { return engine_->groups()[i]; },
+      [this](link::Dictionary message) { uplink_.send(std::move(message)); });
+  link::FrameMessage frame{action.frame, {std::move(chunk->range)}, std::move(chunk->rows)};
+  ++frames_sent_;
+  bytes_sent_ += link::wire_bytes(link::UpMessage(frame));
+  uplink_.send(std::move(frame));
+}
+
+void EdgeRole::trim(model::Sequence through) {
+  sealed_at_.erase(sealed_at_.begin(), sealed_at_.upper_bound(through));
+  if (!on_disk()) {
+    kept_.erase(kept_.begin(), kept_.upper_bound(through));
+    return;
+  }
+  if (absl::Status status = store_->trim(through); !status.ok()) {
+    world_.log.warn("cannot trim the outbox yet: {}", base::message(status));
+  }
+}
+
+void EdgeRole::renumber(const link::OriginCore::Renumber& action) {
+  const base::SteadyTime now = world_.clock.steady_now();
+  // A commit that waits for the disk is numbered in the closed epoch: it has to be through first.
+  if (failed_commit_) return origin_.renumber_failed(now);
+  std::vector<store::StoredChunk> outbox;
+  link::OriginState state;
+  state.epoch = action.epoch;
+  for (model::Sequence s = action.folded + 1; s < origin_.next_sequence(); ++s) {
+    absl::StatusOr<store::StoredChunk> chunk = load(s);
+    if (!chunk.ok()) {
+      alarms_.raise(fmt::format("cannot renumber chunk {}: {}", s, base::message(chunk.status())));
+      return origin_.renumber_failed(now);
+    }
+    model::Range& range = chunk->range;
+    range.epoch = action.epoch;
+    range.first = range.last = state.next_sequence;
+    range.chain_before = state.chain;
+    range.chain_after = state.chain = link::chunk_chain(state.chain, range.first, chunk->rows);
+    state.outbox.emplace_back(state.next_sequence, chunk->rows.size() + link::wire_bytes(range));
+    ++state.next_sequence;
+    outbox.push_back(*std::move(chunk));
+  }
+  store::EdgeMeta meta;
+  meta.node = node_.name;
+  meta.epoch = state.epoch;
+  meta.next_sequence = state.next_sequence;
+  meta.chain = state.chain;
+  if (absl::Status status = store_->renumber(meta, outbox); !status.ok()) {
+    world_.log.error("cannot renumber the outbox yet: {}", base::message(status));
+    return origin_.renumber_failed(now);
+  }
+  world_.log.warn("its epoch was closed at the cloud: {} chunks go on in a new one", outbox.size());
+  sealed_at_.clear();
+  origin_.renumbered(now, state);
+}
+
+}  // namespace orla::node
