@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/absl_view.h"
+#include "base/url.h"
 #include "commands.h"
 #include "node/answers.h"
 #include "node/csv_table.h"
 #include "node/http_client.h"
-#include "node/http_server.h"
 #include "node/time_text.h"
 #include "store/sqlite_cloud_store.h"
 
@@ -83,7 +83,7 @@ std::string url_of(const Options& o, node::What what) {
   absl::StrAppend(
       &url, windows ? "/api/v1/windows?format=" : "/api/v1/forecasts?format=", o.format == "json" ? "json" : "csv");
   const auto add = [&url](const char* name, const std::string& value) {
-    if (!value.empty()) absl::StrAppend(&url, "&", name, "=", node::percent_encode(value));
+    if (!value.empty()) absl::StrAppend(&url, "&", name, "=", base::percent_encode(value));
   };
   add("rollup", o.rollup);
   add(windows ? "window" : "step", o.window);

@@ -16,6 +16,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/url.h"
 #include "model/address.h"
 
 namespace orla::node {
@@ -26,13 +27,6 @@ namespace http = beast::http;
 using asio::ip::tcp;
 
 namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 struct Shared {
   HttpLimits limits;
@@ -45,8 +39,8 @@ HttpRequest to_request(http::request<http::string_body>&& message) {
   request.method = std::string(message.method_string());
   const std::string target(message.target());
   const std::size_t question = target.find('?');
-  request.path = percent_decode(target.substr(0, question), Plus::kLiteral);
-  if (question != std::string::npos) request.query = parse_query(std::string_view(target).substr(question + 1));
+  request.path = base::percent_decode(target.substr(0, question), base::Plus::kLiteral);
+  if (question != std::string::npos) request.query = base::parse_query(std::string_view(target).substr(question + 1));
   for (const auto& field : message) {
     request.headers[absl::AsciiStrToLower(std::string(field.name_string()))] = std::string(field.value());
   }
@@ -304,53 +298,6 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(const std::string&
   auto server = std::make_unique<BeastServer>(limits, std::move(handler));
   if (absl::Status status = server->open(address); !status.ok()) return status;
   return server;
-}
-
-std::string percent_decode(std::string_view text, Plus plus) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0) {
-      out.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
-      i += 2;
-    } else if (text[i] == '+' && plus == Plus::kSpace) {
-      out.push_back(' ');
-    } else {
-      out.push_back(text[i]);
-    }
-  }
-  return out;
-}
-
-std::string percent_encode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~') {
-      out.push_back(c);
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out.push_back('%');
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 15]);
-    }
-  }
-  return out;
-}
-
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text) {
-  std::vector<std::pair<std::string, std::string>> out;
-  while (!text.empty()) {
-    const std::size_t amp = text.find('&');
-    const std::string_view pair = text.substr(0, amp);
-    text = amp == std::string_view::npos ? std::string_view() : text.substr(amp + 1);
-    if (pair.empty()) continue;
-    const std::size_t equals = pair.find('=');
-    out.emplace_back(
-        percent_decode(pair.substr(0, equals), Plus::kSpace),
-        equals == std::string_view::npos ? std::string() : percent_decode(pair.substr(equals + 1), Plus::kSpace));
-  }
-  return out;
 }
 
 }  // namespace orla::node

@@ -61,10 +61,4 @@ class HttpServer {
                                                            HttpHandler handler);
 };
 
-// Decodes "a=1&b=%20" (plus is a space). Malformed percent escapes are kept as they are.
-std::vector<std::pair<std::string, std::string>> parse_query(std::string_view text);
-enum class Plus { kLiteral, kSpace };
-std::string percent_decode(std::string_view text, Plus plus);
-std::string percent_encode(std::string_view text);
-
 }  // namespace orla::node

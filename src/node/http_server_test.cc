@@ -136,12 +136,5 @@ TEST(HttpClient, NamesWhomItCannotReach) {
   EXPECT_NE(reply.status().message().find("127.0.0.1:1"), std::string::npos);
 }
 
-TEST(Percent, EncodeIsTheInverseOfDecode) {
-  std::string all;
-  for (int c = 1; c < 256; ++c) all.push_back(static_cast<char>(c));
-  EXPECT_EQ(percent_decode(percent_encode(all), Plus::kSpace), all);
-  EXPECT_EQ(percent_decode("%zz%4", Plus::kLiteral), "%zz%4");
-}
-
 }  // namespace
 }  // namespace orla::node
