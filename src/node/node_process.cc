@@ -89,7 +89,7 @@ class NodeProcess {
       return fail(status);
     }
     if (absl::Status status = serve(); !status.ok()) return fail(status);
-    log_.info("{} of site {} runs{}{}", model::to_string(spec_.layer), spec_.site,
+    log_.info("{}{} runs{}{}", model::to_string(spec_.layer), spec_.site.empty() ? "" : " of site " + spec_.site,
               addresses_.listen.empty() ? "" : fmt::format(", listens on {}", addresses_.listen),
               addresses_.http.empty() ? "" : fmt::format(", status page http://{}/", addresses_.http));
     stop->get_future().wait();

@@ -20,8 +20,9 @@ p{margin:.2rem 0}.dim{opacity:.7}
 .ok{color:#1a7f37}.bad{color:#c4232b}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
-th,td{text-align:right;padding:.2rem .5rem;border-bottom:1px solid #8884;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}
+th,td{text-align:right;padding:.2rem .5rem;border-bottom:1px solid #8884;vertical-align:top}
+th:first-child,td:first-child{text-align:left;overflow-wrap:anywhere}
+@media(max-width:40rem){body{font-size:14px;padding:.6rem}th,td{padding:.2rem .25rem}}
 </style>
 )";
 
@@ -46,6 +47,13 @@ std::string escape(std::string_view text) {
     }
   }
   return out;
+}
+
+// How far something is published, for people.
+std::string published_text(model::Time time) {
+  if (time == model::kMinTime) return "nothing yet";
+  if (time == model::kMaxTime) return "everything";
+  return rfc3339(time);
 }
 
 // 1234567 -> "1,234,567"
@@ -111,28 +119,28 @@ void inputs_section(std::string& out, const NodeStatus& s) {
 void cloud_section(std::string& out, const CloudStatus& cloud) {
   out += "<h2>Edges as the cloud knows them</h2>\n";
   {
-    Table table(out, {"edge", "input", "received", "aggregated", "late", "rejected", "chunks", "published"});
+    Table table(out, {"input", "received", "late", "rejected", "published up to"});
     for (const OriginStatus& origin : cloud.origins) {
-      std::string published = "–";
+      std::string published;
       for (const model::Publication& p : origin.publications) {
-        published = (published == "–" ? "" : published + ", ") + p.metric + " " + rfc3339(p.time);
+        published += (published.empty() ? "" : ", ") + p.metric + ": " + published_text(p.time);
       }
       for (const auto& [key, ledger] : origin.ledgers) {
-        table.row({origin.node, key, grouped(ledger.received), grouped(ledger.aggregated), grouped(ledger.late.count),
-                   grouped(ledger.rejected_total()), grouped(origin.last), published});
+        table.row(
+            {key, grouped(ledger.received), grouped(ledger.late.count), grouped(ledger.rejected_total()), published});
       }
     }
   }
   out += "<h2>Rollups</h2>\n";
   {
     Table table(out, {"rollup", "published up to"});
-    for (const TableStatus& t : cloud.tables) table.row({t.rollup, rfc3339(t.publication)});
+    for (const TableStatus& t : cloud.tables) table.row({t.rollup, published_text(t.publication)});
   }
   if (!cloud.latest_forecasts.empty()) {
     out += "<h2>Last forecasts</h2>\n";
-    Table table(out, {"rollup", "group", "step", "for", "forecast", "actual"});
+    Table table(out, {"what", "for", "forecast", "actual"});
     for (const ForecastLine& f : cloud.latest_forecasts) {
-      table.row({f.rollup, f.labels, f.step, rfc3339(f.start), value(f.predicted), value(f.actual)});
+      table.row({f.rollup + ", " + f.step + ": " + f.labels, rfc3339(f.start), value(f.predicted), value(f.actual)});
     }
   }
 }
@@ -142,8 +150,8 @@ void cloud_section(std::string& out, const CloudStatus& cloud) {
 std::string status_page(const NodeStatus& s) {
   std::string out = kHead;
   out += fmt::format("<title>{} – Orla</title></head><body>\n", escape(s.node));
-  out += fmt::format("<h1>{} <span class=\"dim\">{} at {}</span></h1>\n", escape(s.node), model::to_string(s.layer),
-                     escape(s.site));
+  out += fmt::format("<h1>{} <span class=\"dim\">{}{}</span></h1>\n", escape(s.node), model::to_string(s.layer),
+                     s.site.empty() ? "" : " at " + escape(s.site));
   out += fmt::format("<p>fleet {} · orla {} · up {:.0f} s · {}</p>\n", escape(s.fleet), escape(s.version), s.uptime_s,
                      s.ready.empty() ? "<span class=\"ok\">ready</span>"
                                      : fmt::format("<span class=\"bad\">{}</span>", escape(s.ready)));
@@ -169,9 +177,9 @@ std::string status_page(const NodeStatus& s) {
   if (!s.inputs.empty()) inputs_section(out, s);
   if (!s.children.empty()) {
     out += "<h2>Children</h2>\n";
-    Table table(out, {"node", "layer", "connected for", "frames", "bytes"});
+    Table table(out, {"node", "connected for", "frames", "bytes"});
     for (const ChildStatus& child : s.children) {
-      table.row({child.node, child.layer, fmt::format("{:.0f} s", child.since_s), grouped(child.frames),
+      table.row({child.node + " (" + child.layer + ")", fmt::format("{:.0f} s", child.since_s), grouped(child.frames),
                  grouped(child.bytes)});
     }
   }
