@@ -58,7 +58,7 @@ TEST(Spawner, AProgramThatCannotRunIsAnError) {
 
 TEST(Spawner, WaitsNoLongerThanAsked) {
   SystemSpawner spawner;
-  const auto child = started(spawner, shell("sleep 100"));
+  const auto child = started(spawner, shell("exec sleep 100"));
   EXPECT_EQ(child->poll(), std::nullopt);
   EXPECT_EQ(child->wait(milliseconds(20)), std::nullopt);
   child->terminate();
@@ -82,7 +82,7 @@ TEST(Spawner, ReadsLinesFromPipes) {
 
 TEST(Spawner, ReadingALineHasATimeout) {
   SystemSpawner spawner;
-  ProcessSpec spec = shell("printf half; sleep 100");
+  ProcessSpec spec = shell("printf half; exec sleep 100");
   spec.output = Output::pipe();
   const auto child = started(spawner, spec);
   EXPECT_EQ(child->read_line(Stream::kOutput, milliseconds(50)).status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -151,7 +151,7 @@ TEST(RunToEnd, ReturnsBothOutputsAndTheStatus) {
 }
 
 TEST(RunToEnd, KillsAtItsBounds) {
-  const absl::Status late = run_to_end(shell("echo so far; sleep 100"), milliseconds(100)).status();
+  const absl::Status late = run_to_end(shell("echo so far; exec sleep 100"), milliseconds(100)).status();
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(late.message()), HasSubstr("so far"));
   EXPECT_EQ(run_to_end(shell("yes"), seconds(30), 1000).status().code(), absl::StatusCode::kResourceExhausted);
