@@ -1,5 +1,7 @@
 #include "node/fleet_watch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <nlohmann/json.hpp>
@@ -70,6 +72,7 @@ void FleetWatch::update(NodeView& view, Before& before, const std::string& statu
     view.lag_s = s.at("lag_s").is_null() ? -1 : s.at("lag_s").get<double>();
     view.errors = s.at("alarms").get<std::vector<std::string>>();
     view.inputs.clear();
+    view.rejections.clear();
     view.received = view.late = view.rejected = 0;
     view.progress = -1;
     view.inputs_done = true;
@@ -81,6 +84,13 @@ void FleetWatch::update(NodeView& view, Before& before, const std::string& statu
       view.received += report.ledger.received;
       view.late += report.ledger.late.count;
       view.rejected += report.ledger.rejected_total();
+      for (const json& r : input.at("rejections")) {
+        view.rejections.push_back(
+            where(input.at("input")) +
+            fmt::format(" line {}{}: {} ({})", r.at("line").get<std::uint64_t>(),
+                        r.at("column") == 0 ? "" : fmt::format(" column {}", r.at("column").get<int>()),
+                        r.at("message").get<std::string>(), r.at("reason").get<std::string>()));
+      }
       const bool failed = !input.at("error").is_null();
       view.inputs_done = view.inputs_done && (report.end.ended || input.at("stopped") || failed);
       if (!input.at("progress").is_null()) {
@@ -111,6 +121,20 @@ void FleetWatch::update(NodeView& view, Before& before, const std::string& statu
   } catch (const json::exception&) {
     // A status of another version of this program: the node counts as not reachable.
   }
+}
+
+// The file of an input, or its key.
+std::string FleetWatch::where(const std::string& input_key) const {
+  for (const model::InputSpec& input : fleet_.inputs) {
+    if (input.key == input_key && !input.path.empty()) return input.path;
+  }
+  return input_key;
+}
+
+std::vector<std::string> FleetWatch::rejections() const {
+  std::vector<std::string> all;
+  for (const NodeView& n : nodes_) all.insert(all.end(), n.rejections.begin(), n.rejections.end());
+  return all;
 }
 
 const NodeView& FleetWatch::node(std::string_view name) const {

@@ -32,6 +32,7 @@ struct NodeView {
   double progress = -1;  // the slowest of its inputs; negative: unknown
   bool inputs_done = false;
   std::vector<std::string> errors;            // inputs that failed, alarms
+  std::vector<std::string> rejections;        // the latest few rows of each input: where and why
   std::map<std::string, InputReport> inputs;  // by key; as last heard
 };
 
@@ -55,6 +56,8 @@ class FleetWatch {
   // 0..1 over the inputs whose end is known; negative: none.
   double progress() const;
   std::map<std::string, InputReport> inputs() const;
+  // Of all nodes.
+  std::vector<std::string> rejections() const;
 
  private:
   struct Before {
@@ -64,6 +67,7 @@ class FleetWatch {
     std::uint64_t bytes = 0;
     bool valid = false;
   };
+  std::string where(const std::string& input_key) const;
   void update(NodeView& view, Before& before, const std::string& status_json);
 
   const model::Fleet& fleet_;

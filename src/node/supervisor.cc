@@ -233,6 +233,7 @@ class Supervisor {
     summary.state = state_;
     const std::map<std::string, InputReport> inputs = watch_->inputs();
     summary.totals = total_of(inputs);
+    summary.rejections = watch_->rejections();
     std::string cloud_file;
     for (const NodeView& n : watch_->nodes()) {
       for (const std::string& error : n.errors) summary.errors.push_back(n.node + ": " + error);

@@ -132,6 +132,7 @@ std::string summary_text(const UpSummary& s) {
                      grouped(t.aggregated), grouped(t.unmatched), grouped(t.late.count), grouped(t.rejected_total()),
                      grouped(t.dropped_total()), grouped(t.held));
   for (const auto& [reason, n] : t.rejected) out += fmt::format("  rejected, {}: {}\n", reason, grouped(n));
+  for (const std::string& rejection : s.rejections) out += fmt::format("  {}\n", rejection);
   for (const auto& [reason, n] : t.dropped) out += fmt::format("  dropped, {}: {}\n", reason, grouped(n));
   if (!s.forecasts.empty()) {
     out += fmt::format("\n{:<14} {:<26} {:>5}  {:<22} {:>10} {:>10}\n", "forecast of", "group", "step", "for",
@@ -165,6 +166,7 @@ std::string summary_json(const UpSummary& s) {
   json out = {{"event", "summary"}, {"fleet", s.fleet}, {"seconds", s.seconds}, {"drained", s.drained}};
   out.update(ledger_json(s.totals));
   out["rejected_by_reason"] = s.totals.rejected;
+  out["rejections"] = s.rejections;
   out["dropped_by_reason"] = s.totals.dropped;
   out["rate_per_s"] = s.seconds > 0 ? static_cast<double>(s.totals.received) / s.seconds : 0;
   out["interrupted"] = s.interrupted;

@@ -19,8 +19,9 @@ struct UpSummary {
   bool interrupted = false;
   model::Ledger totals;  // over all inputs, as the edges report
   std::optional<verify::Report> verified;
-  std::string verify_error;         // why verification could not be done
-  std::vector<std::string> errors;  // of nodes
+  std::string verify_error;             // why verification could not be done
+  std::vector<std::string> rejections;  // the latest few rows of each input: file, line, column, why
+  std::vector<std::string> errors;      // of nodes
   std::vector<ForecastLine> forecasts;
   std::filesystem::path state;
   std::string status_page;  // of the cloud
