@@ -7,9 +7,11 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/absl_view.h"
+#include "base/file_lock.h"
 #include "base/files.h"
 #include "base/random.h"
 #include "base/signals.h"
@@ -125,6 +127,12 @@ class NodeProcess {
 
   absl::Status build() {
     if (absl::Status status = base::make_directories(directory_); !status.ok()) return status;
+    // A node runs once. The stores lock the directory themselves; a node without one would take the other's address.
+    if (spec_.layer == model::Layer::kAggregator || spec_.durability == model::Durability::kMemory) {
+      absl::StatusOr<base::FileLock> lock = base::FileLock::acquire(directory_ / "lock");
+      if (!lock.ok()) return lock.status();
+      lock_.emplace(*std::move(lock));
+    }
     const World world{loop_, clock_, random_, log_};
     if (spec_.layer != model::Layer::kEdge) downlink_ = link::make_grpc_downlink(loop_, log_);
     if (spec_.layer != model::Layer::kCloud) {
@@ -240,6 +248,7 @@ class NodeProcess {
   const model::NodeSpec& spec_;
   const std::filesystem::path directory_;
   const base::SteadyTime started_;
+  std::optional<base::FileLock> lock_;
   NodeAddresses addresses_;
   Meter meter_;  // on the loop
   std::unique_ptr<store::SqliteEdgeStore> edge_store_;

@@ -9,11 +9,13 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/absl_view.h"
 #include "base/environment.h"
+#include "base/file_lock.h"
 #include "base/files.h"
 #include "base/signals.h"
 #include "base/spawner.h"
@@ -62,6 +64,7 @@ class Supervisor {
     if (absl::Status status = start_nodes(); !status.ok()) {
       fail(status);
     } else {
+      started_ = true;
       end = attend();
     }
     stop_nodes();
@@ -96,6 +99,10 @@ class Supervisor {
       state_ = options_.state;
       if (absl::Status status = base::make_directories(state_); !status.ok()) return status;
     }
+    // Two runs in one directory would take each other's nodes for their own, and stop them. No node has this name.
+    absl::StatusOr<base::FileLock> lock = base::FileLock::acquire(state_ / ".lock");
+    if (!lock.ok()) return lock.status();
+    lock_.emplace(*std::move(lock));
     return record_.write(state_, getpid());
   }
 
@@ -306,6 +313,7 @@ class Supervisor {
 
   // A node that a person started again with `orla node` belongs to this fleet's run.
   void stop_restarted(const Node& n) {
+    if (!started_) return;  // one that kept ours from starting is somebody else's
     const NodeView& view = watch_->node(n.spec->name);
     if (view.reachable && view.pid != n.process->pid()) base::terminate_process(view.pid);
   }
@@ -323,8 +331,10 @@ class Supervisor {
   std::atomic<bool> interrupted_{false};
   std::optional<base::TemporaryDirectory> temporary_;
   std::filesystem::path state_;
+  std::optional<base::FileLock> lock_;
   std::unique_ptr<FleetWatch> watch_;
   std::vector<Node> nodes_;
+  bool started_ = false;  // all nodes
   std::ptrdiff_t drawn_lines_ = 0;
   base::SteadyTime begin_{};  // before the first node was started
   base::SteadyTime last_line_{};
