@@ -67,6 +67,25 @@ TEST(ExitCodes, InterruptedInTheMiddleLeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::is_directory(state));
 }
 
+TEST(ExitCodes, StateInUseIsRefusedAndItsUserGoesOn) {
+  FleetUnderTest fleet(FleetText{.edges = 1, .levels = 1, .houses = 1, .length = "4m", .speed = 100}.full());
+  ASSERT_TRUE(fleet.up({"--verify"}));
+  const base::Finished second =
+      run_program({"up", fleet.fleet_path(), "--state", fleet.state().string(), "--for", "1s"});
+  EXPECT_EQ(second.status.code, 4) << second.output;
+  EXPECT_THAT(second.errors, HasSubstr("another process"));
+  // The run record is still the first one's: a node finds its state by itself.
+  ASSERT_TRUE(fleet.stop("edge-0", SIGKILL));
+  ASSERT_TRUE(fleet.start("edge-0", FindState::kByRunRecord));
+  const json summary = fleet.summary();
+  ASSERT_TRUE(summary.is_object());
+  EXPECT_EQ(summary.at("exit_code"), 0) << summary;
+  EXPECT_EQ(summary.at("windows_different"), 0);
+  for (const std::string node : {"edge-0", "agg-1", "cloud"}) EXPECT_TRUE(runs(fleet.pid(node))) << node;
+  fleet.interrupt();
+  EXPECT_EQ(fleet.end(), 0);
+}
+
 TEST(ExitCodes, StateOfAnotherFleetIsRefused) {
   FleetUnderTest fleet(FleetText{.edges = 1, .levels = 0, .houses = 1, .length = "1m"}.full());
   ASSERT_EQ(fleet.run({"--for", "20s"}).at("exit_code"), 0);
