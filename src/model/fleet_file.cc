@@ -65,6 +65,9 @@ absl::Status check_files(const Fleet& fleet, std::string_view node) {
       problem = "there is no such file";
     } else if (type == std::filesystem::file_type::directory) {
       problem = "it is a folder";
+    } else if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket) {
+      // Opening one waits for a writer, and what was read could not be read again after a restart.
+      problem = "it is a pipe or socket";
     } else if (::access(input.path.c_str(), R_OK) != 0) {
       problem = "it may not be read: " + std::generic_category().message(errno);
     }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/files.h"
 #include "model/fleet_file_sample.h"
@@ -274,6 +275,10 @@ TEST(FleetFile, LoadsAndChecksFiles) {
   ASSERT_TRUE(base::write_file_atomically(folder->path() / "data/plugs.csv.gz", "").ok());
   EXPECT_EQ(std::string(check_files(*fleet).message()),
             "input edge-1/1: \"/other/values.csv\": there is no such file; expected a CSV file, plain, .gz or .zst");
+  ASSERT_TRUE(base::remove_tree(folder->path() / "data/plugs.csv.gz").ok());
+  ASSERT_EQ(::mkfifo((folder->path() / "data/plugs.csv.gz").c_str(), 0600), 0);
+  EXPECT_THAT(std::string(check_files(*fleet).message()),
+              HasSubstr("plugs.csv.gz\": it is a pipe or socket; expected"));
 
   ASSERT_TRUE(base::write_file_atomically(path, "[fleet]\nnam = 'x'\n").ok());
   EXPECT_THAT(std::string(load_fleet(path, none).status().message()),
