@@ -68,7 +68,7 @@ class Supervisor {
       end = attend();
     }
     stop_nodes();
-    record_.remove();
+    record_.remove(getpid());
     return end;
   }
 
@@ -199,7 +199,8 @@ class Supervisor {
   void redraw(const std::string& table) {
     std::string out;
     if (drawn_lines_ > 0) out += fmt::format("\x1b[{}A\x1b[J", drawn_lines_);
-    print(out + table);
+    // Without wrapping: on a narrow terminal a line stays one line, and the next drawing finds the table's top.
+    print(out + "\x1b[?7l" + table + "\x1b[?7h");
     drawn_lines_ = std::count(table.begin(), table.end(), '\n');
   }
 
@@ -255,8 +256,12 @@ class Supervisor {
     } else if (!interrupted_) {
       end = UpEnd::kDrainTimeout;
     }
-    // An input that could not be read to its end is no success, however exact the rest is.
-    if (end == UpEnd::kClean && !summary.errors.empty()) end = UpEnd::kFailed;
+    // An input that could not be read to its end is no success, however exact the rest is; and where it left nothing to
+    // compare, that is what went wrong.
+    const bool nothing_compared = summary.verified && summary.verified->differences() == 0;
+    if ((end == UpEnd::kClean || (end == UpEnd::kDifferent && nothing_compared)) && !summary.errors.empty()) {
+      end = UpEnd::kFailed;
+    }
     summary.exit_code = exit_code(end);
     return end;
   }
