@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/window.h"
 #include "node/time_text.h"
 
 namespace orla::node {
@@ -42,6 +44,19 @@ std::string optional_number(const std::optional<double>& value, std::string_view
   return value ? fmt::format("{}", *value) : std::string(absent);
 }
 
+// JSON has no infinities: a statistic that overflowed is null.
+std::string json_number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
+
+// A window or step as the file names it: "60m" is kept as "1h". What cannot be read stays, and is then not found.
+std::string canonical_name(What what, const std::string& name) {
+  if (what == What::kForecasts) {
+    const absl::StatusOr<model::Duration> step = model::parse_duration(name);
+    return step.ok() ? model::to_string(*step) : name;
+  }
+  const absl::StatusOr<model::WindowSpec> window = model::parse_window(name);
+  return window.ok() ? model::to_string(*window) : name;
+}
+
 std::string labels_json(const std::vector<model::Label>& labels) {
   std::string out = "{";
   for (const auto& [name, value] : labels) {
@@ -67,6 +82,7 @@ std::string labels_text(const std::vector<model::Label>& labels) {
 }
 
 absl::StatusOr<AnswerStream> AnswerStream::open(const std::string& store_path, AnswerOptions options) {
+  options.query.window = canonical_name(options.what, options.query.window);
   absl::StatusOr<std::unique_ptr<store::CloudReader>> reader = store::CloudReader::open(store_path);
   if (!reader.ok()) return reader.status();
   absl::StatusOr<std::vector<store::RollupInfo>> rollups = (*reader)->rollups();
@@ -134,8 +150,9 @@ absl::Status AnswerStream::rows(std::string& piece, std::uint64_t most, std::uin
             "{{\"rollup\":{},\"window\":{},\"labels\":{},\"start\":{},\"end\":{},\"count\":{},\"sum\":{},\"min\":{},"
             "\"max\":{},\"mean\":{},\"stddev\":{},\"first\":{},\"last\":{},\"revision\":{},\"final\":{}}}",
             json_text(a.rollup), json_text(a.window), labels_json(a.labels), time_json(a.start, form),
-            time_json(a.end, form), s.count, s.sum, s.min, s.max, s.mean, s.stddev, optional_number(first, "null"),
-            optional_number(last, "null"), a.revision, a.final);
+            time_json(a.end, form), s.count, json_number(s.sum), json_number(s.min), json_number(s.max),
+            json_number(s.mean), json_number(s.stddev), optional_number(first, "null"), optional_number(last, "null"),
+            a.revision, a.final);
       } else {
         absl::StrAppend(&piece, time_text(a.start, form), ",", time_text(a.end, form), ",");
         append_labels(piece, labels_, a.labels);

@@ -125,7 +125,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void answer(HttpResponse response) {
     stream_.expires_after(shared_->limits.write_timeout);
-    if (response.stream && !head_) return start_stream(std::move(response));
+    if (response.stream) return start_stream(std::move(response));
     message_.emplace();
     set_head(*message_, response);
     message_->body() = std::move(response.body);
@@ -157,6 +157,7 @@ class Session : public std::enable_shared_from_this<Session> {
     http::async_write_header(stream_, *head_serializer_,
                              [self = shared_from_this()](beast::error_code error, std::size_t) {
                                if (error) return self->close();
+                               if (self->head_) return self->end_stream(error);
                                self->next_piece();
                              });
   }
@@ -189,13 +190,15 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void finish_stream() {
     asio::async_write(stream_, http::make_chunk_last(),
-                      [self = shared_from_this()](beast::error_code error, std::size_t) {
-                        self->source_ = nullptr;
-                        self->head_serializer_.reset();
-                        self->head_message_.reset();
-                        if (error || !self->keep_alive_) return self->close();
-                        self->read();
-                      });
+                      [self = shared_from_this()](beast::error_code error, std::size_t) { self->end_stream(error); });
+  }
+
+  void end_stream(beast::error_code error) {
+    source_ = nullptr;
+    head_serializer_.reset();
+    head_message_.reset();
+    if (error || !keep_alive_) return close();
+    read();
   }
 
   void close() {

@@ -104,6 +104,15 @@ TEST_F(HttpServerTest, KeepsAConnectionAlive) {
   EXPECT_NE(got.find("GET /3 - "), std::string::npos);
 }
 
+TEST_F(HttpServerTest, TheHeadOfAStreamIsTheStreamsHead) {
+  start();
+  const std::string got =
+      raw("HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(got.find("Transfer-Encoding: chunked"), std::string::npos);
+  EXPECT_EQ(got.find("dddd"), std::string::npos);
+  EXPECT_NE(got.find("GET /3 - "), std::string::npos);
+}
+
 TEST_F(HttpServerTest, RefusesConnectionsOverTheLimit) {
   HttpLimits limits;
   limits.connections = 1;

@@ -60,7 +60,11 @@ absl::Status RunRecord::write(const std::filesystem::path& state, std::int64_t p
   return base::write_file_atomically(path_, json.dump() + "\n");
 }
 
-void RunRecord::remove() const { base::remove_tree(path_).IgnoreError(); }
+void RunRecord::remove(std::int64_t pid) const {
+  const std::optional<nlohmann::json> json = read_json(path_);
+  if (json && json->contains("pid") && (*json)["pid"] != pid) return;
+  base::remove_tree(path_).IgnoreError();
+}
 
 std::optional<std::filesystem::path> RunRecord::running() const {
   const std::optional<nlohmann::json> json = read_json(path_);

@@ -32,7 +32,8 @@ class RunRecord {
  public:
   RunRecord(const std::filesystem::path& fleet_file, const base::Environment& environment);
   absl::Status write(const std::filesystem::path& state, std::int64_t pid) const;
-  void remove() const;
+  // Unless another run of the fleet has written it since.
+  void remove(std::int64_t pid) const;
   // The state directory, when the process that wrote the record still runs.
   std::optional<std::filesystem::path> running() const;
 

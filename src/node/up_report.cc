@@ -34,6 +34,7 @@ std::string state_of(const NodeView& n) {
   if (!n.errors.empty()) return "trouble";
   if (!n.ready) return "waits";
   if (n.layer == model::Layer::kEdge && n.inputs_done) return n.drained ? "done" : "drains";
+  if (n.layer == model::Layer::kCloud && !n.drained) return "commits";
   if (n.progress >= 0) return fmt::format("{:.0f}%", n.progress * 100);
   return "runs";
 }
