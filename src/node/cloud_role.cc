@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kTick{10};
 constexpr std::chrono::milliseconds kRetryCommit{200};
 // Forecast steps of one length that one commit publishes; the rest follows in the next, at once. Few, since heartbeats
 // and the status page wait for a commit.
-constexpr std::size_t kStepsPerCommit = 32;
+constexpr std::size_t kStepsPerCommit = 300;
 // Changed rows a commit is started for before its time.
 constexpr std::size_t kChangedRows = 200'000;
 
