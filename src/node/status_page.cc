@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "node/number_text.h"
 #include "node/status.h"
 #include "node/time_text.h"
 
@@ -54,15 +55,6 @@ std::string published_text(model::Time time) {
   if (time == model::kMinTime) return "nothing yet";
   if (time == model::kMaxTime) return "everything";
   return rfc3339(time);
-}
-
-// 1234567 -> "1,234,567"
-std::string grouped(std::uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
-    digits.insert(static_cast<std::size_t>(i), ",");
-  }
-  return digits;
 }
 
 std::string rate(double per_s) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "node/number_text.h"
 #include "node/time_text.h"
 
 namespace orla::node {
@@ -19,14 +20,6 @@ std::string short_number(double n) {
   if (n >= 9.995e3) return fmt::format("{:.1f}k", n / 1e3);
   if (n >= 100 || n == 0) return fmt::format("{:.0f}", n);
   return fmt::format("{:.1f}", n);
-}
-
-std::string grouped(std::uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
-    digits.insert(static_cast<std::size_t>(i), ",");
-  }
-  return digits;
 }
 
 std::string state_of(const NodeView& n) {
