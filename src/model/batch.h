@@ -49,7 +49,9 @@ struct InputBatch {
   SetDigest rejected_set;             // over the rows rejected here, see ledger.h
   std::vector<Rejection> rejections;  // at most kMaxShownRejections of them, to show
   Position position;                  // after this batch
-  bool end_of_input = false;          // nothing follows
+  std::string producer;               // of a pushed batch that can be sent again; else empty
+  std::uint64_t producer_sequence = 0;
+  bool end_of_input = false;  // nothing follows
 };
 
 inline constexpr std::size_t kMaxShownRejections = 16;

@@ -33,12 +33,25 @@ struct StateEntry {
   friend bool operator==(const StateEntry&, const StateEntry&) = default;
 };
 
+// Chunks first..last of an origin whose rows are lost for good, and what is known of them. It travels in the place of
+// the chunks, under their numbers and with their chain.
+struct Tombstone {
+  Sequence first = 0;
+  Sequence last = 0;
+  std::string reason;                                          // "damaged", "outbox_full": a metric label
+  std::vector<std::pair<std::string, std::uint64_t>> samples;  // by input key, sorted; accepted samples that are lost
+  Time from = kMaxTime;                                        // the slices of the rows lie in [from, to);
+  Time to = kMinTime;                                          // from > to: unknown, or there were none
+  friend bool operator==(const Tombstone&, const Tombstone&) = default;
+};
+
 // What an origin says beside its partials. In a range of several chunks: the newest publications and ledgers, all
-// states.
+// states and tombstones.
 struct OriginNote {
   std::vector<Publication> publications;                // sorted by metric; times never go back within an epoch
   std::vector<std::pair<std::string, Ledger>> ledgers;  // by input key; totals, not increments
   std::vector<StateEntry> states;                       // memory-only edges; else empty
+  std::vector<Tombstone> tombstones;                    // sorted by `first`, not overlapping, within the range
   friend bool operator==(const OriginNote&, const OriginNote&) = default;
 };
 

@@ -42,6 +42,14 @@ struct InputState {
   friend bool operator==(const InputState&, const InputState&) = default;
 };
 
+// How far a producer of pushed samples has come: what it sends again at or below is a duplicate.
+struct ProducerState {
+  std::string producer;
+  std::uint32_t input = 0;  // index of the edge's input
+  std::uint64_t sequence = 0;
+  friend bool operator==(const ProducerState&, const ProducerState&) = default;
+};
+
 // A change of an edge's state since the commit before; as a snapshot, the whole state. Applying a snapshot and the
 // changes after it in order gives the state. Everything is absolute (a value replaces the one before), nothing is added
 // up. Inputs are numbered in the order in which they were first listed in `inputs`.
@@ -54,6 +62,7 @@ struct EdgeState {
   PartialRows open;                  // then: these open rows have these contents
   std::vector<SeriesState> series;
   std::vector<InputState> inputs;
+  std::vector<ProducerState> producers;  // sorted by (input, producer)
   std::vector<Publication> publications;
   friend bool operator==(const EdgeState&, const EdgeState&) = default;
 };

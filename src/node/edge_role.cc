@@ -113,7 +113,7 @@ absl::Status EdgeRole::start() {
 }
 
 absl::Status EdgeRole::restore() {
-  absl::StatusOr<store::EdgeRecovery> recovery = store_->recover();
+  absl::StatusOr<store::EdgeRecovery> recovery = store_->recover({});
   if (!recovery.ok()) return recovery.status();
   for (const std::string& bytes : recovery->journal) {
     absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(bytes);
@@ -130,7 +130,9 @@ absl::Status EdgeRole::restore() {
     world_.log.info("goes on where it stopped: {} journal entries, {} chunks not yet acknowledged",
                     recovery->journal.size(), recovery->outbox.size());
   }
-  origin_.start({meta.epoch, meta.next_sequence, meta.acknowledged, meta.chain, std::move(recovery->outbox)});
+  link::OriginState origin{meta.epoch, meta.next_sequence, meta.acknowledged, meta.chain, {}};
+  for (const store::OutboxEntry& entry : recovery->outbox) origin.outbox.emplace_back(entry.sequence, entry.bytes);
+  origin_.start(origin);
   for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
   need_snapshot_ = recovery->journal.empty();
   return absl::OkStatus();
@@ -288,7 +290,7 @@ bool EdgeRole::write(Commit& commit) {
   if (on_disk()) {
     // A commit that waited is older than what was acknowledged, and dropped, meanwhile.
     commit.meta.acknowledged = origin_.acknowledged();
-    if (absl::Status status = store_->commit(commit.meta, commit.entry, commit.chunks); !status.ok()) {
+    if (absl::Status status = store_->commit(commit); !status.ok()) {
       ++commit_failures_;
       if (commit_failures_ == 1 || commit_failures_ % 50 == 0) {
         world_.log.error("commit failed, inputs wait until it succeeds: {}", base::message(status));

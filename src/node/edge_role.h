@@ -43,12 +43,7 @@ class EdgeRole final : public Role {
     std::string error;
     std::vector<model::Rejection> rejections;  // the latest few
   };
-  // A commit as it goes to the store; kept until the store takes it.
-  struct Commit {
-    store::EdgeMeta meta;
-    store::JournalEntry entry;
-    std::vector<store::StoredChunk> chunks;
-  };
+  using Commit = store::EdgeCommit;  // kept until the store takes it
 
   bool on_disk() const { return store_ != nullptr; }
   absl::Status restore();

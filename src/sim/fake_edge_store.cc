@@ -4,7 +4,7 @@
 
 namespace orla::sim {
 
-absl::StatusOr<store::EdgeRecovery> FakeEdgeStore::recover() {
+absl::StatusOr<store::EdgeRecovery> FakeEdgeStore::recover(const Progress& /*progress*/) {
   store::EdgeRecovery out;
   out.meta = kept_.meta;
   for (const store::JournalEntry& entry : kept_.journal) {
@@ -13,7 +13,11 @@ absl::StatusOr<store::EdgeRecovery> FakeEdgeStore::recover() {
   }
   if (disk_.bug == Bug::kForgetJournal && out.journal.size() > 1) out.journal.resize(out.journal.size() - 1);
   for (const auto& [sequence, chunk] : kept_.chunks) {
-    out.outbox.emplace_back(sequence, chunk.rows.size());
+    store::OutboxEntry& entry = out.outbox.emplace_back();
+    entry.sequence = sequence;
+    entry.bytes = chunk.rows.size();
+    entry.facts = chunk.facts;
+    entry.tombstone = !chunk.range.note.tombstones.empty();
   }
   return out;
 }
@@ -24,13 +28,21 @@ void FakeEdgeStore::make_durable() {
   kept_ = cache_;
 }
 
-absl::Status FakeEdgeStore::commit(const store::EdgeMeta& meta, const store::JournalEntry& entry,
-                                   const std::vector<store::StoredChunk>& chunks) {
+absl::Status FakeEdgeStore::commit(const store::EdgeCommit& commit) {
   if (absl::Status status = disk_.before_write("a commit"); !status.ok()) return status;
-  cache_.meta = meta;
-  if (entry.snapshot) cache_.journal.clear();
-  cache_.journal.push_back(entry);
-  for (const store::StoredChunk& chunk : chunks) cache_.chunks[chunk.range.first] = chunk;
+  cache_.meta = commit.meta;
+  if (commit.entry.snapshot) cache_.journal.clear();
+  cache_.journal.push_back(commit.entry);
+  for (const store::StoredChunk& chunk : commit.chunks) cache_.chunks[chunk.range.first] = chunk;
+  for (const model::Tombstone& tombstone : commit.tombstones) {
+    for (model::Sequence s = tombstone.first; s <= tombstone.last; ++s) {
+      const auto found = cache_.chunks.find(s);
+      if (found == cache_.chunks.end()) continue;
+      found->second.rows.clear();
+      found->second.range.note.tombstones = {
+          {s, s, tombstone.reason, found->second.facts.samples, found->second.facts.from, found->second.facts.to}};
+    }
+  }
   make_durable();
   disk_.after_write();
   return absl::OkStatus();

@@ -20,12 +20,13 @@ class FakeEdgeStore final : public store::EdgeStore {
   // Both outlive the store.
   FakeEdgeStore(EdgeDisk& kept, FakeDisk& disk) : kept_(kept), cache_(kept), disk_(disk) {}
 
-  absl::StatusOr<store::EdgeRecovery> recover() override;
-  absl::Status commit(const store::EdgeMeta& meta, const store::JournalEntry& entry,
-                      const std::vector<store::StoredChunk>& chunks) override;
+  absl::StatusOr<store::EdgeRecovery> recover(const Progress& progress) override;
+  absl::Status commit(const store::EdgeCommit& commit) override;
   absl::Status trim(model::Sequence through) override;
   absl::Status renumber(const store::EdgeMeta& meta, const std::vector<store::StoredChunk>& outbox) override;
   absl::StatusOr<store::StoredChunk> load(model::Sequence sequence) override;
+  std::vector<model::Tombstone> lost() const override { return {}; }
+  std::uint64_t bytes() const override { return 0; }
 
  private:
   void make_durable();

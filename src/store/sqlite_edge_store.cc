@@ -110,7 +110,7 @@ absl::Status SqliteEdgeStore::damaged(std::string_view what, std::string_view co
       fmt::format("{}: {} is damaged on disk: its checksum differs; {}", database_->path(), what, consequence));
 }
 
-absl::StatusOr<EdgeRecovery> SqliteEdgeStore::recover() {
+absl::StatusOr<EdgeRecovery> SqliteEdgeStore::recover(const Progress& /*progress*/) {
   EdgeRecovery out;
   absl::StatusOr<Statement> meta =
       database_->prepare("SELECT node,epoch,next_sequence,acknowledged,chain FROM meta WHERE id=1");
@@ -145,7 +145,9 @@ absl::StatusOr<EdgeRecovery> SqliteEdgeStore::recover() {
       database_->prepare("SELECT sequence,length(rows)+length(note) FROM outbox ORDER BY sequence");
   if (!outbox.ok()) return outbox.status();
   for (row = outbox->step(); row.ok() && *row; row = outbox->step()) {
-    out.outbox.emplace_back(from_column(outbox->integer(0)), static_cast<std::size_t>(outbox->integer(1)));
+    OutboxEntry& entry = out.outbox.emplace_back();
+    entry.sequence = from_column(outbox->integer(0));
+    entry.bytes = static_cast<std::size_t>(outbox->integer(1));
   }
   if (!row.ok()) return row.status();
   return out;
@@ -182,8 +184,9 @@ absl::Status SqliteEdgeStore::write_chunk(const StoredChunk& chunk) {
       .run();
 }
 
-absl::Status SqliteEdgeStore::commit(const EdgeMeta& meta, const JournalEntry& entry,
-                                     const std::vector<StoredChunk>& chunks) {
+absl::Status SqliteEdgeStore::commit(const EdgeCommit& commit) {
+  const auto& [meta, entry, chunks, tombstones] = commit;
+  if (!tombstones.empty()) return absl::UnimplementedError("tombstones");
   absl::StatusOr<Transaction> transaction = Transaction::begin(*database_);
   if (!transaction.ok()) return transaction.status();
   absl::Status status = write_meta(meta);

@@ -37,11 +37,13 @@ class SqliteEdgeStore final : public EdgeStore {
   static absl::StatusOr<std::unique_ptr<SqliteEdgeStore>> open(const std::string& directory, NoteFormat notes,
                                                                EdgeStoreOptions options);
 
-  absl::StatusOr<EdgeRecovery> recover() override;
-  absl::Status commit(const EdgeMeta& meta, const JournalEntry& entry, const std::vector<StoredChunk>& chunks) override;
+  absl::StatusOr<EdgeRecovery> recover(const Progress& progress) override;
+  absl::Status commit(const EdgeCommit& commit) override;
   absl::Status trim(model::Sequence through) override;
   absl::Status renumber(const EdgeMeta& meta, const std::vector<StoredChunk>& outbox) override;
   absl::StatusOr<StoredChunk> load(model::Sequence sequence) override;
+  std::vector<model::Tombstone> lost() const override { return {}; }
+  std::uint64_t bytes() const override { return 0; }
 
  private:
   SqliteEdgeStore(base::FileLock lock, std::unique_ptr<Database> database, NoteFormat notes)

@@ -43,6 +43,12 @@ StoredChunk chunk(model::Sequence sequence, std::string rows, model::Epoch epoch
   return out;
 }
 
+std::vector<std::pair<model::Sequence, std::size_t>> sizes(const EdgeRecovery& recovery) {
+  std::vector<std::pair<model::Sequence, std::size_t>> out;
+  for (const OutboxEntry& entry : recovery.outbox) out.emplace_back(entry.sequence, entry.bytes);
+  return out;
+}
+
 EdgeMeta meta(model::Sequence next, model::Sequence acknowledged = 0, model::Epoch epoch = model::Epoch(7)) {
   return {"edge-1", epoch, next, acknowledged, {next, 1}};
 }
@@ -66,7 +72,7 @@ class EdgeStoreTest : public testing::Test {
 };
 
 TEST_F(EdgeStoreTest, AFreshStoreHasNoEpoch) {
-  const EdgeRecovery recovery = open()->recover().value();
+  const EdgeRecovery recovery = open()->recover({}).value();
   EXPECT_EQ(recovery.meta.epoch, model::Epoch(0));
   EXPECT_EQ(recovery.meta.next_sequence, 1u);
   EXPECT_TRUE(recovery.journal.empty());
@@ -78,17 +84,17 @@ TEST_F(EdgeStoreTest, WhatWasCommittedIsRecovered) {
   {
     const auto store = open({Fsync::kOn, 0});
     ASSERT_TRUE(
-        store->commit(meta(3, 0, epoch), {true, "snapshot"}, {chunk(1, "a", epoch), chunk(2, "bb", epoch)}).ok());
-    ASSERT_TRUE(store->commit(meta(3, 0, epoch), {false, std::string("delta\0one", 9)}, {}).ok());
+        store->commit({meta(3, 0, epoch), {true, "snapshot"}, {chunk(1, "a", epoch), chunk(2, "bb", epoch)}, {}}).ok());
+    ASSERT_TRUE(store->commit({meta(3, 0, epoch), {false, std::string("delta\0one", 9)}, {}, {}}).ok());
   }
   const auto store = open();
-  const EdgeRecovery recovery = store->recover().value();
+  const EdgeRecovery recovery = store->recover({}).value();
   EXPECT_EQ(recovery.meta.node, "edge-1");
   EXPECT_EQ(recovery.meta.epoch, epoch);
   EXPECT_EQ(recovery.meta.next_sequence, 3u);
   EXPECT_EQ(recovery.meta.chain, (base::Digest{3, 1}));
   EXPECT_THAT(recovery.journal, ElementsAre("snapshot", std::string("delta\0one", 9)));
-  EXPECT_THAT(recovery.outbox, ElementsAre(Pair(1, 6), Pair(2, 7)));  // rows and the note "load,"
+  EXPECT_THAT(sizes(recovery), ElementsAre(Pair(1, 6), Pair(2, 7)));  // rows and the note "load,"
   const StoredChunk loaded = store->load(2).value();
   EXPECT_EQ(loaded.range, chunk(2, "bb", epoch).range);
   EXPECT_EQ(loaded.rows, "bb");
@@ -97,32 +103,32 @@ TEST_F(EdgeStoreTest, WhatWasCommittedIsRecovered) {
 
 TEST_F(EdgeStoreTest, ASnapshotReplacesTheJournal) {
   const auto store = open();
-  ASSERT_TRUE(store->commit(meta(1), {true, "s1"}, {}).ok());
-  ASSERT_TRUE(store->commit(meta(1), {false, "d1"}, {}).ok());
-  ASSERT_TRUE(store->commit(meta(1), {true, "s2"}, {}).ok());
-  ASSERT_TRUE(store->commit(meta(1), {false, "d2"}, {}).ok());
-  EXPECT_THAT(store->recover()->journal, ElementsAre("s2", "d2"));
+  ASSERT_TRUE(store->commit({meta(1), {true, "s1"}, {}, {}}).ok());
+  ASSERT_TRUE(store->commit({meta(1), {false, "d1"}, {}, {}}).ok());
+  ASSERT_TRUE(store->commit({meta(1), {true, "s2"}, {}, {}}).ok());
+  ASSERT_TRUE(store->commit({meta(1), {false, "d2"}, {}, {}}).ok());
+  EXPECT_THAT(store->recover({})->journal, ElementsAre("s2", "d2"));
 }
 
 TEST_F(EdgeStoreTest, TrimDropsWhatWasAcknowledged) {
   const auto store = open();
-  ASSERT_TRUE(store->commit(meta(4), {true, "s"}, {chunk(1, "a"), chunk(2, "b"), chunk(3, "c")}).ok());
+  ASSERT_TRUE(store->commit({meta(4), {true, "s"}, {chunk(1, "a"), chunk(2, "b"), chunk(3, "c")}, {}}).ok());
   ASSERT_TRUE(store->trim(2).ok());
   ASSERT_TRUE(store->trim(1).ok());  // older news changes nothing
-  const EdgeRecovery recovery = store->recover().value();
+  const EdgeRecovery recovery = store->recover({}).value();
   EXPECT_EQ(recovery.meta.acknowledged, 2u);
-  EXPECT_THAT(recovery.outbox, ElementsAre(Pair(3, 6)));
+  EXPECT_THAT(sizes(recovery), ElementsAre(Pair(3, 6)));
 }
 
 TEST_F(EdgeStoreTest, RenumberReplacesTheOutbox) {
   const auto store = open();
-  ASSERT_TRUE(store->commit(meta(4), {true, "s"}, {chunk(1, "a"), chunk(2, "b"), chunk(3, "c")}).ok());
+  ASSERT_TRUE(store->commit({meta(4), {true, "s"}, {chunk(1, "a"), chunk(2, "b"), chunk(3, "c")}, {}}).ok());
   const model::Epoch next{8};
   ASSERT_TRUE(store->renumber(meta(2, 0, next), {chunk(1, "c", next)}).ok());
-  const EdgeRecovery recovery = store->recover().value();
+  const EdgeRecovery recovery = store->recover({}).value();
   EXPECT_EQ(recovery.meta.epoch, next);
   EXPECT_EQ(recovery.meta.next_sequence, 2u);
-  EXPECT_THAT(recovery.outbox, ElementsAre(Pair(1, 6)));
+  EXPECT_THAT(sizes(recovery), ElementsAre(Pair(1, 6)));
   EXPECT_EQ(store->load(1)->range.epoch, next);
   EXPECT_THAT(recovery.journal, ElementsAre("s"));
 }
@@ -162,11 +168,11 @@ TEST_F(EdgeStoreTest, AFileThatIsNoDatabaseIsRefused) {
 TEST_F(EdgeStoreTest, ADamagedChunkIsLostAlone) {
   {
     const auto store = open();
-    ASSERT_TRUE(store->commit(meta(4), {true, "s"}, {chunk(1, "aaaa"), chunk(2, "bbbb"), chunk(3, "cccc")}).ok());
+    ASSERT_TRUE(store->commit({meta(4), {true, "s"}, {chunk(1, "aaaa"), chunk(2, "bbbb"), chunk(3, "cccc")}, {}}).ok());
   }
   edit("UPDATE outbox SET rows=x'62626261' WHERE sequence=2");
   const auto store = open();
-  const EdgeRecovery recovery = store->recover().value();
+  const EdgeRecovery recovery = store->recover({}).value();
   EXPECT_EQ(recovery.outbox.size(), 3u);
   EXPECT_EQ(store->load(1)->rows, "aaaa");
   EXPECT_EQ(store->load(2).status().code(), absl::StatusCode::kDataLoss);
@@ -191,10 +197,10 @@ TEST_F(EdgeStoreTest, ADamagedJournalIsAnError) {
   for (const char* change : {"state=x'00'", "snapshot=0"}) {
     {
       const auto store = open();
-      ASSERT_TRUE(store->commit(meta(1), {true, "s"}, {}).ok());
+      ASSERT_TRUE(store->commit({meta(1), {true, "s"}, {}, {}}).ok());
     }
     edit(std::string("UPDATE journal SET ") + change);
-    const absl::Status status = open()->recover().status();
+    const absl::Status status = open()->recover({}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << change;
     EXPECT_THAT(std::string(status.message()), HasSubstr("journal entry"));
   }
@@ -202,30 +208,30 @@ TEST_F(EdgeStoreTest, ADamagedJournalIsAnError) {
 
 TEST_F(EdgeStoreTest, ACommitThatDoesNotFitChangesNothingAndIsTriedAgain) {
   const auto store = open({Fsync::kOff, 200 << 10});
-  ASSERT_TRUE(store->commit(meta(2), {true, "s"}, {chunk(1, std::string(60 << 10, 'a'))}).ok());
+  ASSERT_TRUE(store->commit({meta(2), {true, "s"}, {chunk(1, std::string(60 << 10, 'a'))}, {}}).ok());
   const absl::Status full =
-      store->commit(meta(4), {false, "d"}, {chunk(2, "b"), chunk(3, std::string(200 << 10, 'c'))});
+      store->commit({meta(4), {false, "d"}, {chunk(2, "b"), chunk(3, std::string(200 << 10, 'c'))}, {}});
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
   EXPECT_THAT(std::string(full.message()), HasSubstr("edge.sqlite"));
   EXPECT_THAT(std::string(full.message()), HasSubstr("free space"));
-  EdgeRecovery recovery = store->recover().value();
+  EdgeRecovery recovery = store->recover({}).value();
   EXPECT_EQ(recovery.meta.next_sequence, 2u);
   EXPECT_THAT(recovery.journal, ElementsAre("s"));
   EXPECT_EQ(recovery.outbox.size(), 1u);
   // Once room has been made, the same store goes on.
   ASSERT_TRUE(store->trim(1).ok());
-  EXPECT_TRUE(store->commit(meta(4), {false, "d"}, {chunk(2, "b"), chunk(3, std::string(60 << 10, 'c'))}).ok());
-  recovery = store->recover().value();
+  EXPECT_TRUE(store->commit({meta(4), {false, "d"}, {chunk(2, "b"), chunk(3, std::string(60 << 10, 'c'))}, {}}).ok());
+  recovery = store->recover({}).value();
   EXPECT_EQ(recovery.meta.next_sequence, 4u);
   EXPECT_EQ(recovery.outbox.size(), 2u);
 }
 
 TEST_F(EdgeStoreTest, ASequenceIsSealedOnce) {
   const auto store = open();
-  ASSERT_TRUE(store->commit(meta(2), {true, "s"}, {chunk(1, "a")}).ok());
-  EXPECT_FALSE(store->commit(meta(2), {false, "d"}, {chunk(1, "b")}).ok());
+  ASSERT_TRUE(store->commit({meta(2), {true, "s"}, {chunk(1, "a")}, {}}).ok());
+  EXPECT_FALSE(store->commit({meta(2), {false, "d"}, {chunk(1, "b")}, {}}).ok());
   EXPECT_EQ(store->load(1)->rows, "a");
-  EXPECT_THAT(store->recover()->journal, ElementsAre("s"));
+  EXPECT_THAT(store->recover({})->journal, ElementsAre("s"));
 }
 
 }  // namespace
