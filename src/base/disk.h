@@ -45,7 +45,7 @@ class Disk {
   virtual absl::Status remove(const std::string& name) = 0;
   // Files made and removed survive power loss.
   virtual absl::Status sync_names() = 0;
-  // Another one after every start of the machine: what was not synced before may be gone.
+  // Another one after every start of the machine: what was not synced before may be gone. Empty: cannot be told.
   virtual std::string boot() const = 0;
   // Where it is, for messages.
   virtual std::string where() const = 0;
