@@ -1,4 +1,4 @@
-// Format (in an envelope, kind "S"):
+// Format (in an envelope, kind "S"), version 2; version 1, which is still read, has no producers:
 //
 //   flags         1 byte: 1 = snapshot, 2 = sealed everything
 //   new series    number; for each: metric (text), labels
@@ -13,6 +13,7 @@
 //                 input
 //   inputs        number; for each: key (text), offset, row, 1 when ended else 0 (1 byte), newest (8 bytes), ledger
 //                 (account.cc)
+//   producers     number; for each: input, producer (text), sequence; sorted by input and producer
 //   publications  (account.cc)
 //
 // Labels: their number; name and value (text) for each. Differences of times are modulo 2^64.
@@ -21,6 +22,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <tuple>
 
 #include "codec/account.h"
 #include "codec/envelope.h"
@@ -33,7 +35,8 @@ using base::ByteWriter;
 
 namespace {
 
-constexpr Format kFormat = {'S', 1, "edge state"};
+constexpr Format kFormat = {'S', 2, "edge state"};
+constexpr Format kWithoutProducers = {'S', 1, "edge state"};
 constexpr std::array<std::int64_t, 4> kTimeUnits = {1'000'000'000, 1'000'000, 1'000, 1};
 constexpr std::size_t kMostHeld = 2;
 
@@ -157,7 +160,24 @@ const char* get_inputs(ByteReader& from, std::vector<model::InputState>& inputs)
   return nullptr;
 }
 
-absl::Status read(ByteReader& from, model::EdgeState& state) {
+const char* get_producers(ByteReader& from, std::vector<model::ProducerState>& producers) {
+  for (std::size_t left = get_count(from, 3); left > 0; --left) {
+    model::ProducerState p;
+    const std::uint64_t input = from.varint();
+    p.producer = from.text();
+    p.sequence = from.varint();
+    if (input > UINT32_MAX) return "input number of a producer out of range";
+    p.input = static_cast<std::uint32_t>(input);
+    if (from.failed()) break;
+    if (!producers.empty() &&
+        std::tie(producers.back().input, producers.back().producer) >= std::tie(p.input, p.producer))
+      return "producers that are not sorted";
+    producers.push_back(std::move(p));
+  }
+  return nullptr;
+}
+
+absl::Status read(ByteReader& from, std::uint8_t version, model::EdgeState& state) {
   const std::uint8_t flags = from.u8();
   if (flags > 3) return malformed(kFormat, "unknown flags");
   state.snapshot = (flags & 1) != 0;
@@ -190,6 +210,9 @@ absl::Status read(ByteReader& from, model::EdgeState& state) {
   state.open = *std::move(rows);
   if (const char* wrong = get_series(from, state.series)) return malformed(kFormat, wrong);
   if (const char* wrong = get_inputs(from, state.inputs)) return malformed(kFormat, wrong);
+  if (version != kWithoutProducers.version) {
+    if (const char* wrong = get_producers(from, state.producers)) return malformed(kFormat, wrong);
+  }
   if (const char* wrong = get_publications(from, state.publications)) return malformed(kFormat, wrong);
   if (!from.finished()) return malformed(kFormat, "too short, too long or a number that is not in its shortest form");
   return absl::OkStatus();
@@ -222,17 +245,25 @@ std::string encode_edge_state(const model::EdgeState& state) {
   to.text(encode_rows(state.open));
   put_series(to, state.series);
   put_inputs(to, state.inputs);
+  to.varint(state.producers.size());
+  for (const model::ProducerState& p : state.producers) {
+    to.varint(p.input);
+    to.text(p.producer);
+    to.varint(p.sequence);
+  }
   put_publications(to, state.publications);
   end_envelope(out);
   return out;
 }
 
 absl::StatusOr<model::EdgeState> decode_edge_state(std::string_view bytes) {
-  const absl::StatusOr<std::string_view> body = open_envelope(kFormat, bytes);
+  const bool old = bytes.size() > 1 && static_cast<std::uint8_t>(bytes[1]) == kWithoutProducers.version;
+  const Format& format = old ? kWithoutProducers : kFormat;
+  const absl::StatusOr<std::string_view> body = open_envelope(format, bytes);
   if (!body.ok()) return body.status();
   ByteReader from(*body);
   model::EdgeState state;
-  const absl::Status status = read(from, state);
+  const absl::Status status = read(from, format.version, state);
   if (!status.ok()) return status;
   return state;
 }

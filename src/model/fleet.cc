@@ -18,6 +18,7 @@ const MetricSpec* Fleet::metric(std::string_view name) const { return by_name(me
 const RollupSpec* Fleet::rollup(std::string_view name) const { return by_name(rollups, name); }
 
 std::vector<std::string> metrics_of(const InputSpec& input) {
+  if (input.kind == InputSpec::Kind::kPush) return input.metrics;
   if (input.kind == InputSpec::Kind::kGenerator || input.schema == InputSpec::Schema::kDebs2014) {
     return {"work", "load"};
   }

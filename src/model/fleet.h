@@ -82,7 +82,7 @@ struct GeneratorSpec {
 };
 
 struct InputSpec {
-  enum class Kind : std::uint8_t { kCsv, kGenerator };
+  enum class Kind : std::uint8_t { kCsv, kGenerator, kPush };
   std::string key;  // unique in the fleet and stable: "edge-1/0" (node, index among the node's inputs)
   std::string node;
   Kind kind = Kind::kCsv;
@@ -91,10 +91,11 @@ struct InputSpec {
   Schema schema = Schema::kDebs2014;
   CsvMapping mapping;
   GeneratorSpec generator;
-  double speed = 0;  // event seconds per second; 0 = as fast as possible
+  std::vector<std::string> metrics;  // push: those it may bring; all of the fleet unless said otherwise
+  double speed = 0;                  // event seconds per second; 0 = as fast as possible
   // Row selection: label -> accepted values; rows of other series are not this input's and are not counted.
   std::map<std::string, std::vector<std::string>> select;
-  Duration max_jump{};    // 0 = off
+  Duration max_jump{};    // 0 = off; not of live inputs
   Duration future{};      // live inputs only
   Duration idle_after{};  // series and, at the cloud, edges
 };
@@ -135,7 +136,11 @@ struct Fleet {
   const RollupSpec* rollup(std::string_view name) const;
 };
 
-// Metrics an input can produce: work and load for debs2014 and the generator, the mapped ones otherwise.
+// Live inputs deliver what happens now: the node's clock is theirs, they do not end, and they cannot be read again.
+// The others repeat what was recorded.
+constexpr bool is_live(InputSpec::Kind kind) { return kind == InputSpec::Kind::kPush; }
+
+// Metrics an input can produce: work and load for debs2014 and the generator, the mapped ones, those of a push input.
 std::vector<std::string> metrics_of(const InputSpec& input);
 
 }  // namespace orla::model

@@ -241,6 +241,10 @@ class InputChecks {
   void run() {
     for (std::size_t i = 0; i < fleet_.inputs.size(); ++i) {
       check_node(i);
+      if (fleet_.inputs[i].kind == InputSpec::Kind::kPush) {
+        check_push(i);
+        continue;
+      }
       check_select(i);
       if (fleet_.inputs[i].schema == InputSpec::Schema::kMapping) check_mapping(i);
     }
@@ -265,6 +269,27 @@ class InputChecks {
           place_of(table(i), "node"),
           fmt::format("{} is {}", in_quotes(name), node->layer == Layer::kCloud ? "the cloud" : "an aggregator"),
           "an edge: only edges have inputs");
+    }
+  }
+
+  void check_push(std::size_t i) {
+    const InputSpec& input = fleet_.inputs[i];
+    for (std::size_t k = 0; k < i; ++k) {
+      if (fleet_.inputs[k].kind != InputSpec::Kind::kPush || fleet_.inputs[k].node != input.node || input.node.empty())
+        continue;
+      errors_.add(place_of(table(i), "kind"), fmt::format("a second push input of {}", in_quotes(input.node)),
+                  "one per edge: senders tell their series apart by tags",
+                  fmt::format("the first is in line {}", table(k).place.line));
+      break;
+    }
+    if (table(i).find("metrics") == nullptr) return;
+    const std::vector<std::string> known = names_of(fleet_.metrics);
+    for (std::size_t k = 0; k < input.metrics.size(); ++k) {
+      const std::string& metric = input.metrics[k];
+      if (metric.empty() || std::find(known.begin(), known.end(), metric) != known.end()) continue;
+      errors_.add(place_of(table(i), "metrics", k), fmt::format("unknown metric {}", in_quotes(metric)), "",
+                  known.empty() ? fmt::format("declare it: [[metric]] name = {}", in_quotes(metric))
+                                : did_you_mean(metric, known));
     }
   }
 

@@ -32,7 +32,7 @@ void check_inputs(const FleetDraft& draft, FleetErrors& errors);
 void complete_rollups(FleetDraft& draft, FleetErrors& errors);
 void check_forecasts(const FleetDraft& draft, FleetErrors& errors);
 
-// The labels that series of an input can have.
+// The labels that series of an input can have. Not of a push input, whose senders choose them.
 std::vector<std::string> labels_of(const InputSpec& input);
 
 template <typename T>

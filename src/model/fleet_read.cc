@@ -18,6 +18,9 @@ constexpr std::array<std::string_view, 6> kRepeated = {"site", "node", "metric",
 constexpr std::array<std::string_view, 8> kMappingKeys = {"time",   "labels",    "constants",    "values",
                                                           "header", "delimiter", "decimal_mark", "missing"};
 
+// And those that make sense only where rows are read at a pace of their own, or can be passed over.
+constexpr std::array<std::string_view, 6> kNotOfPush = {"path", "schema", "speed", "select", "max_jump", "generator"};
+
 class Reader {
  public:
   Reader(const TreeValue& tree, FleetErrors& errors) : tree_(tree), errors_(errors) {}
@@ -153,8 +156,16 @@ class Reader {
     input.idle_after = section.has("idle_after") ? section.duration("idle_after") : draft_.fleet.idle_after;
     input.schema = static_cast<InputSpec::Schema>(section.choice("schema").value_or(0));
     read_source(section, input);
-    read_mapping(section, input);
-    read_generator(section, input);
+    if (input.kind == InputSpec::Kind::kPush) {
+      read_push(section, input);
+    } else {
+      read_mapping(section, input);
+      read_generator(section, input);
+      if (section.has("metrics")) {
+        errors_.add(place_of(table, "metrics"), "\"metrics\" beside an input that is no push", "",
+                    "leave it out: they follow from the file or the generator");
+      }
+    }
     draft_.fleet.inputs.push_back(std::move(input));
   }
 
@@ -165,6 +176,10 @@ class Reader {
     const bool said = section.has("kind");
     const auto kind = section.choice("kind");
     if (said && !kind) return;
+    if (kind && static_cast<InputSpec::Kind>(*kind) == InputSpec::Kind::kPush) {
+      input.kind = InputSpec::Kind::kPush;
+      return;
+    }
     input.kind = kind                                       ? static_cast<InputSpec::Kind>(*kind)
                  : path.empty() && section.has("generator") ? InputSpec::Kind::kGenerator
                                                             : InputSpec::Kind::kCsv;
@@ -197,6 +212,20 @@ class Reader {
     if (said && input.schema == InputSpec::Schema::kMapping) {
       errors_.add(place_of(table, "schema"), "schema = \"mapping\" beside kind = \"generator\"", "\"debs2014\"");
     }
+  }
+
+  void read_push(SectionReader& section, InputSpec& input) {
+    for (const std::string_view key : kNotOfPush) {
+      if (!section.has(key)) continue;
+      errors_.add(place_of(section.table(), key), fmt::format("\"{}\" beside kind = \"push\"", key), "",
+                  "leave it out: a push input takes what senders write, as it comes");
+    }
+    for (const std::string_view key : kMappingKeys) {
+      if (!section.has(key)) continue;
+      errors_.add(place_of(section.table(), key), fmt::format("\"{}\" beside kind = \"push\"", key), "",
+                  "leave it out: it is for CSV files");
+    }
+    input.metrics = section.has("metrics") ? section.texts("metrics") : names_of(draft_.fleet.metrics);
   }
 
   void read_mapping(SectionReader& section, InputSpec& input) {

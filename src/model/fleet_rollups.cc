@@ -93,6 +93,7 @@ class RollupChecks {
     for (const InputSpec& input : fleet_.inputs) {
       const std::vector<std::string> metrics = metrics_of(input);
       if (std::find(metrics.begin(), metrics.end(), rollup.metric) == metrics.end()) continue;
+      if (input.kind == InputSpec::Kind::kPush) return;  // senders choose their labels
       produced = true;
       for (std::string& label : labels_of(input)) {
         if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(std::move(label));

@@ -18,7 +18,8 @@ constexpr SettingSection kSections[] = {
      "A measured quantity. Samples of metrics that are not declared are counted as `unmatched` and go nowhere."},
     {"input", "[[input]]",
      "A way in, at an edge. Without `kind` it is a CSV replay when `path` is not empty, else a generator: with "
-     "`path = \"${FILE:-}\"` and a `generator`, one fleet file serves both."},
+     "`path = \"${FILE:-}\"` and a `generator`, one fleet file serves both. With `kind = \"push\"` the edge takes "
+     "InfluxDB line protocol over HTTP (docs/api.md); such an input is live and never ends by itself."},
     {"input.time", "time = { ... } in [[input]]",
      "Which column of a mapped CSV file is the time, and how it is written."},
     {"input.generator", "generator = { ... } in [[input]]",
@@ -87,8 +88,10 @@ constexpr Setting kSettings[] = {
 
     // --- [[input]]
     {"input", "node", kName, kRequired, "", "", "", "The edge that reads it.", "node = \"edge-1\""},
-    {"input", "kind", kChoice, kOptional, "", "", "csv | generator",
-     "`csv` when `path` is not empty, else `generator`, unless said here.", "kind = \"csv\""},
+    {"input", "kind", kChoice, kOptional, "", "", "csv | generator | push",
+     "`csv` when `path` is not empty, else `generator`, unless said here. `push`: what senders write to `/write` and "
+     "`/api/v2/write` of the edge's `http` address; one per edge.",
+     "kind = \"csv\""},
     {"input", "path", kText, kOptional, "", "", "0..4096",
      "The CSV file, plain, .gz or .zst. A relative path starts from the fleet file's folder; if there is no such file, "
      "from the working directory.",
@@ -109,9 +112,17 @@ constexpr Setting kSettings[] = {
      "off.",
      "max_jump = \"7d\""},
     {"input", "future", kDuration, kOptional, "", "10m", "0s..36500d",
-     "Live inputs: a sample further ahead of the node's clock is rejected.", "future = \"10m\""},
+     "Live inputs (push): a sample further ahead of the node's clock is rejected (reason `future`). 0s is off, and so "
+     "is "
+     "a clock that says it is before this program was built.",
+     "future = \"10m\""},
     {"input", "idle_after", kDuration, kOptional, "", "", "1s..30d",
      "As in [fleet], for this input; that one's by default.", "idle_after = \"1m\""},
+    {"input", "metrics", kNames, kOptional, "", "", "1..4096",
+     "Push: the metrics it may bring, all of the fleet by default; samples of others are `unmatched`. `--verify` "
+     "cannot "
+     "compare their rollups, since what was pushed cannot be read again.",
+     "metrics = [\"cpu_usage_user\", \"cpu_usage_system\"]"},
     {"input", "generator", kTable, kOptional, "", "", "", "Settings of a generator, see below.",
      "generator = { houses = 10, for = \"1h\" }"},
     {"input", "time", kTable, kOptional, "", "", "", "Schema mapping: the time column, see below. Needed there.",
@@ -231,7 +242,24 @@ constexpr Setting kSettings[] = {
      "parked_rows = 100000"},
     {"limits", "cached_window_rows", kInteger, kOptional, "rows", "2000000", "1000..1000000000",
      "Windows the cloud holds in memory; others are read back when a correction comes.", "cached_window_rows = 500000"},
-    {"limits", "http_connections", kInteger, kOptional, "connections", "64", "1..65536",
+    {"limits", "producers", kInteger, kOptional, "producers", "10000", "0..10000000",
+     "Senders whose sequence numbers one edge keeps, so that what they send again counts once. A new one beyond it is "
+     "answered 429; none is ever forgotten.",
+     "producers = 200"},
+    {"limits", "push_commit_ms", kInteger, kOptional, "ms", "20", "0..60000",
+     "A push waits at most so long for others to share its commit.", "push_commit_ms = 5"},
+    {"limits", "push_timeout_ms", kInteger, kOptional, "ms", "10000", "10..3600000",
+     "A push that is not durable by then is answered 503: what became of it is not known, and it has to be sent again.",
+     "push_timeout_ms = 30000"},
+    {"limits", "push_body_bytes", kInteger, kOptional, "bytes", "8388608", "1024..268435456",
+     "The body of one push, as sent. Larger ones are answered 413.", "push_body_bytes = 1048576"},
+    {"limits", "push_unpacked_bytes", kInteger, kOptional, "bytes", "33554432", "1024..1073741824",
+     "The same after decompression.", "push_unpacked_bytes = 4194304"},
+    {"limits", "push_samples", kInteger, kOptional, "samples", "500000", "1..16000000",
+     "Field values of one push, which are kept in one commit. Larger ones are answered 413.", "push_samples = 50000"},
+    {"limits", "push_waiting_bytes", kInteger, kOptional, "bytes", "134217728", "1024..17179869184",
+     "Pushes that were taken and are not durable yet. Further ones are answered 429.", "push_waiting_bytes = 16777216"},
+    {"limits", "http_connections", kInteger, kOptional, "connections", "256", "1..65536",
      "Further HTTP connections are answered 503.", "http_connections = 16"},
     {"limits", "http_timeout_ms", kInteger, kOptional, "ms", "30000", "100..3600000",
      "Time for one HTTP request or answer; then the connection is closed.", "http_timeout_ms = 10000"},

@@ -8,8 +8,8 @@ using model::add_clamped;
 using model::HeldSample;
 using model::Time;
 
-Time future_bound(Time clock_now, model::Duration future) {
-  return clock_now < kClockIsSetAfter ? model::kMaxTime : add_clamped(clock_now, future);
+Time future_bound(Time clock_now, Time set_after, model::Duration future) {
+  return clock_now < set_after ? model::kMaxTime : add_clamped(clock_now, future);
 }
 
 Acceptance::Plain Acceptance::plain(const AcceptanceRules& rules) const {

@@ -24,17 +24,15 @@ namespace orla::stream {
 inline constexpr model::Time kEarliestTime = model::kMinTime + std::chrono::hours(24 * 366 * 10);
 inline constexpr model::Time kLatestTime = model::kMaxTime - std::chrono::hours(24 * 366 * 10);
 
-// A clock before this was never set: nothing is in the future of it. (2026-01-01, before any build of this program.)
-inline constexpr model::Time kClockIsSetAfter = model::from_ns(1'767'225'600'000'000'000);
-
 struct AcceptanceRules {
   model::Duration allowed_lateness{};
   model::Duration max_jump{};               // 0 = off
   model::Time not_after = model::kMaxTime;  // see future_bound
 };
 
-// The latest time that is not `future` for a live input at a clock's time: kMaxTime while the clock is not set.
-model::Time future_bound(model::Time clock_now, model::Duration future);
+// The latest time that is not `future` for a live input at a clock's time. A clock before `set_after` (when this
+// program was built) was never set: nothing is in the future of it.
+model::Time future_bound(model::Time clock_now, model::Time set_after, model::Duration future);
 
 enum class Verdict : std::uint8_t { kAccepted, kLate, kHeld, kJump, kFuture, kNotFinite, kBadTime };
 

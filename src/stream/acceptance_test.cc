@@ -77,9 +77,10 @@ TEST(Acceptance, HeldOnesAreRejectedAtTheEnd) {
 }
 
 TEST(Acceptance, FutureIsRejectedOnceTheClockIsSet) {
-  const Time now = kClockIsSetAfter + std::chrono::hours(24);
-  EXPECT_EQ(future_bound(now, seconds(5)), now + seconds(5));
-  EXPECT_EQ(future_bound(from_ns(0), seconds(5)), model::kMaxTime);
+  const Time built = kStart;
+  EXPECT_EQ(future_bound(built, built, seconds(5)), built + seconds(5));
+  EXPECT_EQ(future_bound(built - Duration(1), built, seconds(5)), model::kMaxTime);
+  EXPECT_EQ(future_bound(from_ns(0), built, seconds(5)), model::kMaxTime);
   AcceptanceRules rules{.allowed_lateness = seconds(10), .max_jump = {}, .not_after = at(100)};
   Acceptance a;
   EXPECT_EQ(run(a, rules, {100, 101, 99}), "AFA");

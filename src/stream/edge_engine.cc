@@ -18,16 +18,6 @@ using model::Time;
 
 namespace {
 
-// Inputs that repeat what was recorded; their clock is the recording's.
-bool is_replay(const model::InputSpec& spec) {
-  switch (spec.kind) {
-    case model::InputSpec::Kind::kCsv:
-    case model::InputSpec::Kind::kGenerator:
-      return true;
-  }
-  return true;
-}
-
 const char* reason(Verdict verdict) {
   switch (verdict) {
     case Verdict::kJump:
@@ -121,9 +111,13 @@ std::uint32_t EdgeEngine::add_series(const model::Series& series, std::size_t me
   return number;
 }
 
-std::uint32_t EdgeEngine::define(const model::Series& series) {
+std::uint32_t EdgeEngine::define(const Input& input, const model::Series& series) {
   const std::size_t metric = find_metric(series.metric);
   if (metric == kNoMetric) return kUnmatched;
+  // Senders write what they like; what their input is not declared to bring is as if no rollup wanted it.
+  if (input.spec != nullptr && model::is_live(input.spec->kind) &&
+      std::find(input.spec->metrics.begin(), input.spec->metrics.end(), series.metric) == input.spec->metrics.end())
+    return kUnmatched;
   const auto known = series_numbers_.find(model::identity(series));
   if (known != series_numbers_.end()) {
     Series& s = series_[known->second];
@@ -158,7 +152,30 @@ absl::Status EdgeEngine::check(const Input& input, const InputBatch& batch) cons
     end = run.end;
   }
   if (end != samples.times.size()) return wrong("its runs do not cover its samples");
-  return absl::OkStatus();
+  if (batch.producer.empty() != (batch.producer_sequence == 0))
+    return wrong("it has a producer without a sequence number from 1, or a number without a producer");
+  return check_producer(input, batch);
+}
+
+absl::Status EdgeEngine::check_producer(const Input& input, const InputBatch& batch) const {
+  if (batch.producer.empty()) return absl::OkStatus();
+  const auto known = input.producers.find(batch.producer);
+  if (known == input.producers.end()) {
+    if (producer_count_ < limits_.producers) return absl::OkStatus();
+    return absl::ResourceExhaustedError(fmt::format(
+        "input {}: producer \"{}\" is one more than the {} that are kept here: raise [limits] producers, or send "
+        "without a sequence number",
+        input.state.key, batch.producer, limits_.producers));
+  }
+  if (batch.producer_sequence > known->second) return absl::OkStatus();
+  return absl::AlreadyExistsError(fmt::format("producer \"{}\" has sent {}; {} counts as sent again", batch.producer,
+                                              known->second, batch.producer_sequence));
+}
+
+std::uint64_t EdgeEngine::producer_sequence(std::size_t input, std::string_view producer) const {
+  const auto& producers = inputs_[numbers_[input]].producers;
+  const auto known = producers.find(producer);
+  return known == producers.end() ? 0 : known->second;
 }
 
 absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time clock_now) {
@@ -166,10 +183,15 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
   if (const absl::Status status = check(inputs_[number], batch); !status.ok()) return status;
   clock_ = clock_now;
   for (const model::Series& series : batch.new_series) {
-    const std::uint32_t defined = define(series);
+    const std::uint32_t defined = define(inputs_[number], series);
     inputs_[number].series.push_back(defined);
   }
   Input& in = inputs_[number];
+  if (!batch.producer.empty()) {
+    const auto [producer, is_new] = in.producers.insert_or_assign(batch.producer, batch.producer_sequence);
+    if (is_new) ++producer_count_;
+    in.changed_producers.insert(producer->first);
+  }
   in.changed = true;
   in.state.position = batch.position;
   model::Ledger& ledger = in.state.ledger;
@@ -202,10 +224,10 @@ AcceptanceRules EdgeEngine::rules_for(const Input& input, const Metric& metric) 
   AcceptanceRules rules;
   rules.allowed_lateness = metric.allowed_lateness;
   if (input.spec == nullptr) return rules;
-  if (is_replay(*input.spec))
+  if (!model::is_live(input.spec->kind))
     rules.max_jump = input.spec->max_jump;
   else if (input.spec->future > model::Duration::zero())
-    rules.not_after = future_bound(clock_, input.spec->future);
+    rules.not_after = future_bound(clock_, limits_.clock_set_after, input.spec->future);
   return rules;
 }
 

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "base/version.h"
 #include "model/batch.h"
 #include "model/edge_state.h"
 #include "model/plan.h"
@@ -23,11 +26,13 @@
 
 namespace orla::stream {
 
-// At a bound, samples that would need more are dropped, counted by reason.
+// At a bound, samples that would need more are dropped, counted by reason; the batch of a producer too many is refused.
 struct EngineLimits {
-  std::size_t series = 1'000'000;     // "series_limit"
-  std::size_t groups = 4'000'000;     // "group_limit": a series all of whose groups do not fit
-  std::size_t open_rows = 8'000'000;  // beyond it, seal(kPublished) seals everything
+  std::size_t series = 1'000'000;                   // "series_limit"
+  std::size_t groups = 4'000'000;                   // "group_limit": a series all of whose groups do not fit
+  std::size_t open_rows = 8'000'000;                // beyond it, seal(kPublished) seals everything
+  std::size_t producers = 10'000;                   // of all inputs; none is ever forgotten
+  model::Time clock_set_after = base::BuildTime();  // see future_bound()
 };
 
 enum class SealScope : std::uint8_t {
@@ -56,7 +61,9 @@ class EdgeEngine {
   absl::Status restore(const model::EdgeState& state);
 
   // Decides and folds a batch; also ends the input when the batch says so. clock_now: the node's clock, for live inputs
-  // and `emit`. INVALID_ARGUMENT, and nothing done, for a batch that contradicts itself.
+  // and `emit`. Nothing is done, and the status is: INVALID_ARGUMENT for a batch that contradicts itself;
+  // ALREADY_EXISTS for a producer's sequence number at or below its last one; RESOURCE_EXHAUSTED for a producer beyond
+  // the limit.
   absl::Status apply(std::size_t input, const model::InputBatch& batch, model::Time clock_now);
   // The input's paced clock, in event time: series idle by it do not hold publication. Never called for inputs at speed
   // 0. True when a slice's end was published by it.
@@ -79,6 +86,9 @@ class EdgeEngine {
   // By GroupId, append-only within a life.
   const std::vector<model::GroupDef>& groups() const { return groups_; }
   std::size_t series_count() const { return series_.size(); }
+  std::size_t producer_count() const { return producer_count_; }
+  // Last sequence number of a producer; 0: none. `input` as in apply().
+  std::uint64_t producer_sequence(std::size_t input, std::string_view producer) const;
   std::size_t open_rows() const { return rows_.size(); }
   // Sorted by metric: those that this edge's inputs can produce and a rollup wants. Never goes back.
   std::vector<model::Publication> publications();
@@ -114,6 +124,8 @@ class EdgeEngine {
     model::Time paced = model::kMinTime;      // kMinTime: unknown
     model::Time next_idle = model::kMaxTime;  // before it, the paced clock changes no publication
     bool changed = false;                     // since take_changes()
+    std::map<std::string, std::uint64_t, std::less<>> producers;  // last sequence number
+    std::set<std::string> changed_producers;                      // since take_changes()
   };
   // Why an input's series is not kept, in Input::series.
   enum Fate : std::uint32_t { kUnmatched = UINT32_MAX, kSeriesLimit = UINT32_MAX - 1, kGroupLimit = UINT32_MAX - 2 };
@@ -139,7 +151,8 @@ class EdgeEngine {
   // edge_engine.cc
   std::size_t find_metric(std::string_view name) const;
   absl::Status check(const Input& input, const model::InputBatch& batch) const;
-  std::uint32_t define(const model::Series& series);
+  absl::Status check_producer(const Input& input, const model::InputBatch& batch) const;
+  std::uint32_t define(const Input& input, const model::Series& series);
   std::optional<std::uint32_t> place(const model::Series& series, std::size_t metric);
   std::uint32_t add_series(const model::Series& series, std::size_t metric);
   void add_group(model::GroupDef group, std::size_t stream);
@@ -170,6 +183,7 @@ class EdgeEngine {
   absl::Status restore_names(const model::EdgeState& state);
   absl::Status restore_rows(const model::EdgeState& state);
   absl::Status restore_series(const model::EdgeState& state);
+  absl::Status restore_producers(const model::EdgeState& state);
   model::SeriesState state_of(std::uint32_t series) const;
   std::vector<model::SealedStream> sealed_streams();
 
@@ -184,6 +198,7 @@ class EdgeEngine {
   std::vector<Input> inputs_;
   std::size_t listed_inputs_ = 0;       // the first so many were listed in a state; the others follow at the next one
   std::vector<std::uint32_t> numbers_;  // by the caller's number: index into inputs_
+  std::size_t producer_count_ = 0;
 
   std::vector<Series> series_;
   std::vector<model::Series> definitions_;

@@ -28,6 +28,7 @@ void EdgeEngine::clear() {
   rows_ = OpenRows();
   changed_series_.clear();
   known_series_ = known_groups_ = 0;
+  producer_count_ = 0;
   taken_everything_ = false;
   publish_due_ = true;
 
@@ -111,7 +112,8 @@ absl::Status EdgeEngine::restore(const EdgeState& state) {
   inputs_.resize(listed_inputs_);  // those of now come again below, after the listed ones
   for (const model::InputState& input : state.inputs) inputs_[listed_input(input.key)].state = input;
   listed_inputs_ = inputs_.size();
-  for (const auto restore_part : {&EdgeEngine::restore_names, &EdgeEngine::restore_rows, &EdgeEngine::restore_series})
+  for (const auto restore_part : {&EdgeEngine::restore_names, &EdgeEngine::restore_rows, &EdgeEngine::restore_series,
+                                  &EdgeEngine::restore_producers})
     if (absl::Status status = (this->*restore_part)(state); !status.ok()) return status;
   number_inputs();
   for (const model::Publication& p : state.publications) {
@@ -183,6 +185,16 @@ absl::Status EdgeEngine::restore_series(const EdgeState& state) {
   return absl::OkStatus();
 }
 
+absl::Status EdgeEngine::restore_producers(const EdgeState& state) {
+  for (const model::ProducerState& saved : state.producers) {
+    if (saved.input >= inputs_.size())
+      return absl::InvalidArgumentError(
+          fmt::format("edge state: producer \"{}\" belongs to an input that is not listed", saved.producer));
+    if (inputs_[saved.input].producers.insert_or_assign(saved.producer, saved.sequence).second) ++producer_count_;
+  }
+  return absl::OkStatus();
+}
+
 model::SeriesState EdgeEngine::state_of(std::uint32_t series) const {
   const Series& s = series_[series];
   return {model::SeriesId{series}, s.acceptance.watermark(), s.input, s.acceptance.held()};
@@ -226,6 +238,11 @@ EdgeState EdgeEngine::take_changes() {
   changed_series_.clear();
   for (Input& input : inputs_)
     if (std::exchange(input.changed, false)) state.inputs.push_back(input.state);
+  for (std::uint32_t i = 0; i < inputs_.size(); ++i) {
+    for (const std::string& producer : inputs_[i].changed_producers)
+      state.producers.push_back({producer, i, inputs_[i].producers.at(producer)});
+    inputs_[i].changed_producers.clear();
+  }
   for (const std::size_t m : metrics_by_name_)
     if (std::exchange(metrics_[m].publication_changed, false))
       state.publications.push_back({plan_.fleet.metrics[m].name, metrics_[m].publication});
@@ -242,6 +259,8 @@ EdgeState EdgeEngine::snapshot() const {
     if (const Acceptance& a = series_[series].acceptance; a.watermark() != model::kMinTime || !a.held().empty())
       state.series.push_back(state_of(series));
   for (const Input& input : inputs_) state.inputs.push_back(input.state);
+  for (std::uint32_t i = 0; i < inputs_.size(); ++i)
+    for (const auto& [producer, sequence] : inputs_[i].producers) state.producers.push_back({producer, i, sequence});
   for (const std::size_t m : metrics_by_name_)
     if (metrics_[m].publication != model::kMinTime)
       state.publications.push_back({plan_.fleet.metrics[m].name, metrics_[m].publication});
