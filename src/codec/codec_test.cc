@@ -100,6 +100,11 @@ OriginNote some_note(base::Random& random) {
   n.publications = {{"load", from_ns(-7)}, {"work", model::kMaxTime}};
   n.ledgers = {{"edge-1/1", some_ledger(random)}, {"edge-1/0", some_ledger(random)}};
   if (random.below(2) == 0) n.states = {{true, "abc"}, {false, std::string("\0", 1)}};
+  if (random.below(2) == 0) {
+    n.tombstones = {
+        {3, 3, "damaged", {}, model::kMaxTime, model::kMinTime},
+        {7, 5000, "drop_oldest", {{"edge-1/0", random.next()}, {"edge-1/1", 0}}, from_ns(-60), from_ns(60)}};
+  }
   return n;
 }
 
@@ -260,6 +265,24 @@ TEST(NoteCodec, ComesBack) {
   }
   EXPECT_EQ(*decode_note(encode_note(OriginNote())), OriginNote());
   expect_robust(encode_note(some_note(random)), [](std::string_view bytes) { return decode_note(bytes).status(); });
+}
+
+TEST(NoteCodec, ReadsNotesWithoutTombstones) {
+  std::string bytes = begin_envelope({'N', 1, "note"});
+  base::ByteWriter to(bytes);
+  to.varint(1);  // publications
+  to.text("load");
+  to.u64(60);
+  to.varint(0);  // ledgers
+  to.varint(1);  // states
+  to.u8(1);
+  to.text("s");
+  end_envelope(bytes);
+  OriginNote expected;
+  expected.publications = {{"load", from_ns(60)}};
+  expected.states = {{true, "s"}};
+  ASSERT_TRUE(decode_note(bytes).ok()) << decode_note(bytes).status();
+  EXPECT_EQ(*decode_note(bytes), expected);
 }
 
 TEST(Envelope, IsByteForByteWhatItSays) {

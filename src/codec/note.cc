@@ -1,5 +1,7 @@
 // Format (in an envelope, kind "N"): publications and ledgers as in account.cc, a ledger after its input key (text),
-// preceded by their number; then the number of state entries and for each: 1 for a snapshot else 0, its bytes (text).
+// preceded by their number; then the number of state entries and for each: 1 for a snapshot else 0, its bytes (text);
+// then (not in version 1, which is still read) the number of tombstones and for each: first, last - first, reason
+// (text), from and to (8 bytes each), the number of inputs and for each: its key (text), samples.
 #include "codec/note.h"
 
 #include "codec/account.h"
@@ -9,9 +11,30 @@ namespace orla::codec {
 
 namespace {
 
-constexpr Format kFormat = {'N', 1, "note"};
+constexpr Format kFormat = {'N', 2, "note"};
+constexpr Format kWithoutTombstones = {'N', 1, "note"};
 
-const char* read(base::ByteReader& from, model::OriginNote& note) {
+const char* read_tombstones(base::ByteReader& from, std::vector<model::Tombstone>& tombstones) {
+  for (std::size_t left = get_count(from, 20); left > 0; --left) {
+    model::Tombstone& t = tombstones.emplace_back();
+    t.first = from.varint();
+    const std::uint64_t more = from.varint();
+    if (more > UINT64_MAX - t.first) return "a tombstone that ends before it begins";
+    t.last = t.first + more;
+    t.reason = from.text();
+    t.from = get_time(from);
+    t.to = get_time(from);
+    for (std::size_t inputs = get_count(from, 2); inputs > 0; --inputs) {
+      auto& [key, samples] = t.samples.emplace_back();
+      key = from.text();
+      samples = from.varint();
+    }
+    if (from.failed()) break;
+  }
+  return nullptr;
+}
+
+const char* read(base::ByteReader& from, model::OriginNote& note, int version) {
   if (const char* wrong = get_publications(from, note.publications)) return wrong;
   for (std::size_t left = get_count(from, 25); left > 0; --left) {
     auto& [key, ledger] = note.ledgers.emplace_back();
@@ -25,6 +48,9 @@ const char* read(base::ByteReader& from, model::OriginNote& note) {
     entry.snapshot = snapshot == 1;
     entry.bytes = from.text();
     if (from.failed()) break;
+  }
+  if (version > 1) {
+    if (const char* wrong = read_tombstones(from, note.tombstones)) return wrong;
   }
   return from.finished() ? nullptr : "too short, too long or a number that is not in its shortest form";
 }
@@ -45,16 +71,31 @@ std::string encode_note(const model::OriginNote& note) {
     to.u8(entry.snapshot ? 1 : 0);
     to.text(entry.bytes);
   }
+  to.varint(note.tombstones.size());
+  for (const model::Tombstone& t : note.tombstones) {
+    to.varint(t.first);
+    to.varint(t.last - t.first);
+    to.text(t.reason);
+    put_time(to, t.from);
+    put_time(to, t.to);
+    to.varint(t.samples.size());
+    for (const auto& [key, samples] : t.samples) {
+      to.text(key);
+      to.varint(samples);
+    }
+  }
   end_envelope(out);
   return out;
 }
 
 absl::StatusOr<model::OriginNote> decode_note(std::string_view bytes) {
-  const absl::StatusOr<std::string_view> body = open_envelope(kFormat, bytes);
+  const bool old = bytes.size() > 1 && bytes[1] == kWithoutTombstones.version;
+  const absl::StatusOr<std::string_view> body = open_envelope(old ? kWithoutTombstones : kFormat, bytes);
   if (!body.ok()) return body.status();
   base::ByteReader from(*body);
   model::OriginNote note;
-  if (const char* wrong = read(from, note)) return malformed(kFormat, wrong);
+  if (const char* wrong = read(from, note, old ? kWithoutTombstones.version : kFormat.version))
+    return malformed(kFormat, wrong);
   return note;
 }
 

@@ -9,7 +9,7 @@
 
 namespace orla::codec {
 
-// Publications are sorted by metric, each once.
+// Publications are sorted by metric, each once; in a tombstone first <= last.
 std::string encode_note(const model::OriginNote& note);
 absl::StatusOr<model::OriginNote> decode_note(std::string_view bytes);
 

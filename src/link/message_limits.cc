@@ -67,6 +67,10 @@ class Checker {
         for (const auto& [reason, count] : ledger.rejected) name("frame.range.note.ledger.rejected_reasons", reason);
         for (const auto& [reason, count] : ledger.dropped) name("frame.range.note.ledger.dropped_reasons", reason);
       }
+      for (const model::Tombstone& tombstone : range.note.tombstones) {
+        name("frame.range.note.tombstone.reason", tombstone.reason);
+        for (const auto& [input, count] : tombstone.samples) name("frame.range.note.tombstone.inputs", input);
+      }
       if (!status_.ok()) return;
     }
   }
@@ -79,7 +83,13 @@ class Checker {
   }
   void operator()(const Acknowledge& m) { cursors("acknowledge.cursors.nodes", m.cursors); }
   void operator()(const Refused& m) { cursors("refused.cursors.nodes", m.cursors); }
-  void operator()(const Opened& m) { name("opened.current.nodes", m.current.node); }
+  void operator()(const Opened& m) {
+    name("opened.current.nodes", m.current.node);
+    for (const model::Loss& loss : m.losses) {
+      name("opened.loss.reason", loss.reason);
+      for (const auto& [input, count] : loss.samples) name("opened.loss.inputs", input);
+    }
+  }
   void operator()(const Rejected&) {}
 
  private:

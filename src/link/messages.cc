@@ -18,7 +18,9 @@ std::size_t wire_bytes(const model::GroupDef& group) {
 
 std::size_t wire_bytes(const std::vector<model::Cursor>& cursors) {
   std::size_t bytes = 0;
-  for (const model::Cursor& cursor : cursors) bytes += kCursorBytes + cursor.node.size();
+  for (const model::Cursor& cursor : cursors) {
+    bytes += kCursorBytes + cursor.node.size() + cursor.tombstones.size() * kSmall;
+  }
   return bytes;
 }
 
@@ -42,6 +44,11 @@ struct Bytes {
   std::size_t operator()(const Opened& m) const {
     std::size_t bytes = kSmall + kCursorBytes + m.current.node.size();
     for (const model::StateEntry& entry : m.states) bytes += entry.bytes.size() + 4;
+    bytes += (m.current.tombstones.size() + m.replaced_tombstones.size()) * kSmall;
+    for (const model::Loss& loss : m.losses) {
+      bytes += kSmall + loss.reason.size();
+      for (const auto& [input, samples] : loss.samples) bytes += input.size() + kSmall;
+    }
     return bytes;
   }
   std::size_t operator()(const Rejected& m) const { return 4 + m.message.size(); }

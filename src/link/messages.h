@@ -11,10 +11,11 @@
 
 #include "model/chunk.h"
 #include "model/fleet.h"
+#include "model/loss.h"
 
 namespace orla::link {
 
-inline constexpr std::uint32_t kProtocolMajor = 1;
+inline constexpr std::uint32_t kProtocolMajor = 2;
 inline constexpr std::uint32_t kProtocolMinor = 0;
 
 // ---- child to parent ----
@@ -106,6 +107,8 @@ struct Opened {
   std::optional<model::Sequence>
       replaced_last;                      // cursor of the request's `replaces` when it was closed (now or before)
   std::vector<model::StateEntry> states;  // what the cloud keeps of the node's acceptance state
+  std::vector<model::SequenceRange> replaced_tombstones = {};  // as Cursor::tombstones, of `replaces`
+  std::vector<model::Loss> losses = {};                        // of the node, all its epochs: what stands as tombstones
   friend bool operator==(const Opened&, const Opened&) = default;
 };
 

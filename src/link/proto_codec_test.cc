@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "link.pb.h"
 
 namespace orla::link {
@@ -26,6 +28,9 @@ model::Range full_range(const std::string& node) {
   ledger.held = 2;
   range.note.ledgers = {{node + "/0", ledger}, {node + "/1", model::Ledger{}}};
   range.note.states = {{true, std::string("\0\xFFsnapshot", 10)}, {false, ""}};
+  range.note.tombstones = {
+      {3, 3, "damaged", {}, model::kMaxTime, model::kMinTime},
+      {5, 5, "drop_oldest", {{node + "/0", 7}, {node + "/1", UINT64_MAX}}, model::from_ns(-60), model::from_ns(60)}};
   return range;
 }
 
@@ -43,7 +48,7 @@ Dictionary small_dictionary() {
 
 std::vector<UpMessage> ups() {
   return {
-      Hello{1, 7, "smart-grid", "edge-1", model::Layer::kAggregator},
+      Hello{kProtocolMajor, 7, "smart-grid", "edge-1", model::Layer::kAggregator},
       Hello{},
       small_dictionary(),
       Dictionary{},
@@ -58,8 +63,13 @@ std::vector<UpMessage> ups() {
 std::vector<DownMessage> downs() {
   const model::Cursor some{"edge-1", model::Epoch{UINT64_MAX}, 1ULL << 62U, {8, 9}};
   const model::Cursor none{"edge-2", {}, 0, {}};
-  return {Welcome{1, 2, "cloud", 250, 1ULL << 40U},
+  model::Cursor lossy = some;
+  lossy.node = "edge-3";
+  lossy.tombstones = {{1, 1}, {7, 1ULL << 61U}};
+  return {Welcome{kProtocolMajor, 2, "cloud", 250, 1ULL << 40U},
           Acknowledge{{some, none}},
+          Acknowledge{{some, lossy, none, lossy}},
+          Refused{4, RefusalReason::kCursor, {lossy}, "why"},
           Acknowledge{},
           Refused{4, RefusalReason::kCursor, {some}, "why"},
           Refused{4, RefusalReason::kDigest, {}, ""},
@@ -67,6 +77,7 @@ std::vector<DownMessage> downs() {
           Refused{4, RefusalReason::kMalformed, {}, ""},
           Opened{1, true, some, 0, {{true, "state"}, {false, "more"}}},
           Opened{2, false, none, std::nullopt, {}},
+          Opened{3, true, lossy, 9, {}, {{2, 3}, {9, 9}}, {{"damaged", 4, {{"edge-1/0", 5}}}, {"drop_oldest", 1, {}}}},
           Rejected{"another major"},
           Heartbeat{}};
 }
@@ -113,9 +124,35 @@ TEST(ProtoCodec, TheBytesAreThoseOfTheContract) {
   EXPECT_EQ(one(encode(DownMessage(Rejected{"no"}))), "\x2A\x04\x0A\x02no");
 }
 
+TEST(ProtoCodec, TombstonesThatDoNotAddUpAreRefused) {
+  const auto refused = [](const std::function<void(wire::Cursors&)>& spoil) {
+    wire::Down down;
+    wire::Cursors& cursors = *down.mutable_acknowledge()->mutable_cursors();
+    cursors.add_nodes("edge");
+    cursors.add_epochs(1);
+    cursors.add_lasts(9);
+    cursors.add_chain_highs(0);
+    cursors.add_chain_lows(0);
+    cursors.add_tombstone_counts(2);
+    for (const std::uint64_t number : {2, 5}) {
+      cursors.add_tombstone_firsts(number);
+      cursors.add_tombstone_lasts(number + 1);
+    }
+    spoil(cursors);
+    return decode_down(down.SerializeAsString()).status().code() == absl::StatusCode::kInvalidArgument;
+  };
+  EXPECT_FALSE(refused([](wire::Cursors&) {}));
+  EXPECT_TRUE(refused([](wire::Cursors& c) { c.set_tombstone_counts(0, 1); }));
+  EXPECT_TRUE(refused([](wire::Cursors& c) { c.set_tombstone_counts(0, UINT32_MAX); }));
+  EXPECT_TRUE(refused([](wire::Cursors& c) { c.add_tombstone_counts(0); }));
+  EXPECT_TRUE(refused([](wire::Cursors& c) { c.add_tombstone_lasts(9); }));
+  EXPECT_TRUE(refused([](wire::Cursors& c) { c.set_tombstone_lasts(0, 5); })) << "overlaps the next";
+  EXPECT_TRUE(refused([](wire::Cursors& c) { c.set_tombstone_firsts(1, 7); })) << "ends before it begins";
+}
+
 TEST(ProtoCodec, FieldsAndKindsOfANewerMinorAreSkipped) {
   wire::Up up;
-  up.mutable_hello()->set_major(1);
+  up.mutable_hello()->set_major(kProtocolMajor);
   up.mutable_hello()->set_node("edge");
   up.mutable_hello()->set_layer(wire::LAYER_EDGE);
   std::string bytes = up.SerializeAsString();
@@ -123,7 +160,7 @@ TEST(ProtoCodec, FieldsAndKindsOfANewerMinorAreSkipped) {
   bytes += "\xA2\x06\x03new";  // its field 100, a string
   const auto with_field = decode_up(bytes);
   ASSERT_TRUE(with_field.ok()) << with_field.status();
-  EXPECT_TRUE(**with_field == UpMessage(Hello{1, 0, "", "edge", model::Layer::kEdge}));
+  EXPECT_TRUE(**with_field == UpMessage(Hello{kProtocolMajor, 0, "", "edge", model::Layer::kEdge}));
 
   const std::string new_kind = "\xA2\x06\x03new";  // field 100 of Up, Down
   ASSERT_TRUE(decode_up(new_kind).ok());
@@ -134,14 +171,14 @@ TEST(ProtoCodec, FieldsAndKindsOfANewerMinorAreSkipped) {
 
 TEST(ProtoCodec, AHelloOfAnotherMajorIsReadSoThatItCanBeRejected) {
   wire::Up up;
-  up.mutable_hello()->set_major(2);
+  up.mutable_hello()->set_major(9);
   up.mutable_hello()->set_node("edge-9");
   up.mutable_hello()->set_layer(static_cast<wire::Layer>(42));
   const auto decoded = decode_up(up.SerializeAsString());
   ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_EQ(std::get<Hello>(**decoded).major, 2u);
+  EXPECT_EQ(std::get<Hello>(**decoded).major, 9u);
   EXPECT_EQ(std::get<Hello>(**decoded).node, "edge-9");
-  up.mutable_hello()->set_major(1);
+  up.mutable_hello()->set_major(kProtocolMajor);
   EXPECT_THAT(up_error(up), HasSubstr("hello.layer: found 42"));
 }
 
@@ -210,7 +247,7 @@ TEST(ProtoCodec, ValuesOutOfBoundsAreRefusedByName) {
   wire::Down down;
   down.mutable_refused();
   EXPECT_THAT(down_error(down), HasSubstr("refused.reason: found 0"));
-  down.mutable_welcome()->set_major(1);
+  down.mutable_welcome()->set_major(kProtocolMajor);
   EXPECT_THAT(down_error(down), HasSubstr("welcome.heartbeat_ms: found 0"));
 }
 

@@ -83,6 +83,42 @@ absl::Status take(wire::Ledger& in, std::pair<std::string, model::Ledger>& out) 
 
 model::StateEntry take(wire::State& in) { return {in.snapshot(), std::move(*in.mutable_content())}; }
 
+template <typename Inputs, typename Counts>
+absl::Status take_samples(std::string_view field, Inputs& inputs, const Counts& counts,
+                          std::vector<std::pair<std::string, std::uint64_t>>& out) {
+  if (absl::Status same = same_length(field, counts.size(), inputs.size()); !same.ok()) return same;
+  for (int i = 0; i < inputs.size(); ++i) out.emplace_back(std::move(inputs[i]), counts[i]);
+  return absl::OkStatus();
+}
+
+absl::Status take(wire::Tombstone& in, model::Tombstone& out) {
+  out.first = in.first();
+  out.last = in.last();
+  out.reason = std::move(*in.mutable_reason());
+  out.from = model::from_ns(in.from_ns());
+  out.to = model::from_ns(in.to_ns());
+  return take_samples("tombstone.samples", *in.mutable_inputs(), in.samples(), out.samples);
+}
+
+absl::Status take(wire::Loss& in, model::Loss& out) {
+  out.reason = std::move(*in.mutable_reason());
+  out.chunks = in.chunks();
+  return take_samples("loss.samples", *in.mutable_inputs(), in.samples(), out.samples);
+}
+
+// Sorted and not overlapping.
+template <typename Numbers>
+absl::Status take_numbers(std::string_view field, const Numbers& firsts, const Numbers& lasts, int begin, int count,
+                          std::vector<model::SequenceRange>& out) {
+  for (int i = begin; i < begin + count; ++i) {
+    if (firsts[i] > lasts[i] || (!out.empty() && firsts[i] <= out.back().last)) {
+      return malformed(field, fmt::format("{}..{}", firsts[i], lasts[i]), "ranges that are sorted and do not overlap");
+    }
+    out.push_back({firsts[i], lasts[i]});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status take(wire::Note& in, model::OriginNote& out) {
   if (absl::Status same = same_length("note.publication_times_ns", in.publication_times_ns_size(), in.metrics_size());
       !same.ok()) {
@@ -95,6 +131,9 @@ absl::Status take(wire::Note& in, model::OriginNote& out) {
     if (absl::Status taken = take(ledger, out.ledgers.emplace_back()); !taken.ok()) return taken;
   }
   for (wire::State& state : *in.mutable_states()) out.states.push_back(take(state));
+  for (wire::Tombstone& tombstone : *in.mutable_tombstones()) {
+    if (absl::Status taken = take(tombstone, out.tombstones.emplace_back()); !taken.ok()) return taken;
+  }
   return absl::OkStatus();
 }
 
@@ -113,12 +152,31 @@ absl::Status take(wire::Cursors& in, std::vector<model::Cursor>& out) {
   same.Update(same_length("cursors.lasts", in.lasts_size(), in.nodes_size()));
   same.Update(same_length("cursors.chain_highs", in.chain_highs_size(), in.nodes_size()));
   same.Update(same_length("cursors.chain_lows", in.chain_lows_size(), in.nodes_size()));
+  if (in.tombstone_counts_size() > 0) {
+    same.Update(same_length("cursors.tombstone_counts", in.tombstone_counts_size(), in.nodes_size()));
+  }
+  same.Update(same_length("cursors.tombstone_lasts", in.tombstone_lasts_size(), in.tombstone_firsts_size()));
+  std::uint64_t sum = 0;
+  for (const std::uint32_t count : in.tombstone_counts()) sum += count;
+  if (same.ok() && sum != static_cast<std::uint64_t>(in.tombstone_firsts_size())) {
+    same = malformed("cursors.tombstone_firsts", fmt::format("{} elements", in.tombstone_firsts_size()),
+                     fmt::format("the sum of tombstone_counts, {}", sum));
+  }
   if (!same.ok()) return same;
+  int next = 0;
   for (int i = 0; i < in.nodes_size(); ++i) {
     out.push_back({std::move(*in.mutable_nodes(i)),
                    model::Epoch{in.epochs(i)},
                    in.lasts(i),
                    {in.chain_highs(i), in.chain_lows(i)}});
+    if (i >= in.tombstone_counts_size()) continue;
+    const auto count = static_cast<int>(in.tombstone_counts(i));
+    if (absl::Status taken = take_numbers("cursors.tombstone_firsts", in.tombstone_firsts(), in.tombstone_lasts(), next,
+                                          count, out.back().tombstones);
+        !taken.ok()) {
+      return taken;
+    }
+    next += count;
   }
   return absl::OkStatus();
 }
@@ -212,6 +270,16 @@ absl::StatusOr<DownMessage> take(wire::Opened& in) {
   m.current = std::move(current.front());
   if (in.has_replaced_last()) m.replaced_last = in.replaced_last();
   for (wire::State& state : *in.mutable_states()) m.states.push_back(take(state));
+  const int replaced = in.replaced_tombstone_firsts_size();
+  absl::Status taken = same_length("opened.replaced_tombstone_lasts", in.replaced_tombstone_lasts_size(), replaced);
+  if (taken.ok()) {
+    taken = take_numbers("opened.replaced_tombstone_firsts", in.replaced_tombstone_firsts(),
+                         in.replaced_tombstone_lasts(), 0, replaced, m.replaced_tombstones);
+  }
+  for (wire::Loss& loss : *in.mutable_losses()) {
+    if (taken.ok()) taken = take(loss, m.losses.emplace_back());
+  }
+  if (!taken.ok()) return taken;
   return m;
 }
 

@@ -74,6 +74,27 @@ void put(model::StateEntry entry, wire::State& out) {
   out.set_content(std::move(entry.bytes));
 }
 
+void put(const model::Tombstone& tombstone, wire::Tombstone& out) {
+  out.set_first(tombstone.first);
+  out.set_last(tombstone.last);
+  out.set_reason(tombstone.reason);
+  for (const auto& [input, samples] : tombstone.samples) {
+    out.add_inputs(input);
+    out.add_samples(samples);
+  }
+  out.set_from_ns(model::to_ns(tombstone.from));
+  out.set_to_ns(model::to_ns(tombstone.to));
+}
+
+void put(const model::Loss& loss, wire::Loss& out) {
+  out.set_reason(loss.reason);
+  out.set_chunks(loss.chunks);
+  for (const auto& [input, samples] : loss.samples) {
+    out.add_inputs(input);
+    out.add_samples(samples);
+  }
+}
+
 void put(model::OriginNote note, wire::Note& out) {
   for (const model::Publication& publication : note.publications) {
     out.add_metrics(publication.metric);
@@ -81,6 +102,7 @@ void put(model::OriginNote note, wire::Note& out) {
   }
   for (const auto& [input, ledger] : note.ledgers) put(input, ledger, *out.add_ledgers());
   for (model::StateEntry& entry : note.states) put(std::move(entry), *out.add_states());
+  for (const model::Tombstone& tombstone : note.tombstones) put(tombstone, *out.add_tombstones());
 }
 
 void put(model::Range range, wire::Range& out) {
@@ -101,10 +123,20 @@ void put(const model::Cursor& cursor, wire::Cursors& out) {
   out.add_lasts(cursor.last);
   out.add_chain_highs(cursor.chain.high);
   out.add_chain_lows(cursor.chain.low);
+  if (cursor.tombstones.empty()) return;
+  while (out.tombstone_counts_size() < out.nodes_size() - 1) out.add_tombstone_counts(0);
+  out.add_tombstone_counts(static_cast<std::uint32_t>(cursor.tombstones.size()));
+  for (const model::SequenceRange& range : cursor.tombstones) {
+    out.add_tombstone_firsts(range.first);
+    out.add_tombstone_lasts(range.last);
+  }
 }
 
 void put(const std::vector<model::Cursor>& cursors, wire::Cursors& out) {
   for (const model::Cursor& cursor : cursors) put(cursor, out);
+  while (out.tombstone_counts_size() > 0 && out.tombstone_counts_size() < out.nodes_size()) {
+    out.add_tombstone_counts(0);
+  }
 }
 
 // ---- messages ----
@@ -182,6 +214,11 @@ void put(Opened m, wire::Down& down) {
   put(m.current, *out.mutable_current());
   if (m.replaced_last.has_value()) out.set_replaced_last(*m.replaced_last);
   for (model::StateEntry& entry : m.states) put(std::move(entry), *out.add_states());
+  for (const model::SequenceRange& range : m.replaced_tombstones) {
+    out.add_replaced_tombstone_firsts(range.first);
+    out.add_replaced_tombstone_lasts(range.last);
+  }
+  for (const model::Loss& loss : m.losses) put(loss, *out.add_losses());
 }
 
 void put(Rejected m, wire::Down& down) { down.mutable_rejected()->set_message(text_for_people(m.message)); }
@@ -225,7 +262,9 @@ std::vector<UpMessage> split(UpMessage message) {
 std::vector<DownMessage> split(DownMessage message) {
   std::vector<DownMessage> out;
   if (auto* acknowledge = std::get_if<Acknowledge>(&message)) {
-    const auto bytes = [](const model::Cursor& cursor) { return cursor.node.size() + 48; };
+    const auto bytes = [](const model::Cursor& cursor) {
+      return cursor.node.size() + 48 + cursor.tombstones.size() * 20;
+    };
     for (auto& piece : pieces(std::move(acknowledge->cursors), bytes)) out.push_back(Acknowledge{std::move(piece)});
   } else {
     out.push_back(std::move(message));

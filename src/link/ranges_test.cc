@@ -79,6 +79,69 @@ TEST(Ranges, AppendKeepsTheNewestNotesAndAllStatesSinceTheSnapshot) {
   EXPECT_EQ(a.note.states, (std::vector<model::StateEntry>{{true, "all"}, {false, "s3"}}));
 }
 
+TEST(Ranges, AppendJoinsTombstonesThatFollowEachOtherForOneReason) {
+  model::Range all = range("a", 7, 1, 1);
+  for (model::Sequence s = 2; s <= 6; ++s) {
+    model::Range next = range("a", 7, s, s);
+    const char* reason = s == 6 ? "damaged" : "drop_oldest";
+    const auto minute = static_cast<std::int64_t>(s);
+    if (s != 3) {
+      next.note.tombstones = {
+          {s, s, reason, {{"a/0", 10 * s}}, model::from_ns(100 - minute), model::from_ns(200 + minute)}};
+    }
+    append(all, next);
+  }
+  EXPECT_EQ(all.note.tombstones, (std::vector<model::Tombstone>{
+                                     {2, 2, "drop_oldest", {{"a/0", 20}}, model::from_ns(98), model::from_ns(202)},
+                                     {4, 5, "drop_oldest", {{"a/0", 90}}, model::from_ns(95), model::from_ns(205)},
+                                     {6, 6, "damaged", {{"a/0", 60}}, model::from_ns(94), model::from_ns(206)}}));
+  EXPECT_TRUE(check_ranges({all}).ok());
+}
+
+TEST(Ranges, TombstonesThatContradictTheirRangeAreMalformed) {
+  const auto refused = [](std::vector<model::Tombstone> tombstones) {
+    model::Range one = range("a", 7, 3, 9);
+    one.note.tombstones = std::move(tombstones);
+    return check_ranges({one}).code() == absl::StatusCode::kInvalidArgument;
+  };
+  const auto stone = [](model::Sequence first, model::Sequence last) {
+    return model::Tombstone{first, last, "damaged", {}, {}, {}};
+  };
+  EXPECT_FALSE(refused({stone(3, 5), stone(6, 9)}));
+  EXPECT_TRUE(refused({stone(2, 3)}));
+  EXPECT_TRUE(refused({stone(9, 10)}));
+  EXPECT_TRUE(refused({stone(6, 5)}));
+  EXPECT_TRUE(refused({stone(3, 5), stone(5, 6)}));
+  EXPECT_TRUE(refused({stone(6, 7), stone(4, 5)}));
+  EXPECT_TRUE(refused({{3, 3, "", {}, {}, {}}}));
+  EXPECT_TRUE(refused({{3, 3, "damaged", {{"b", 1}, {"a", 1}}, {}, {}}}));
+  EXPECT_TRUE(refused({{3, 3, "damaged", {{"a", 1}, {"a", 1}}, {}, {}}}));
+  EXPECT_TRUE(refused({{3, 3, "damaged", std::vector<std::pair<std::string, std::uint64_t>>(2000), {}, {}}}));
+  model::Range wide = range("a", 7, 1, 100'000);
+  for (model::Sequence s = 1; s <= 2 * kMaxTombstonesPerRange + 2; s += 2) wide.note.tombstones.push_back(stone(s, s));
+  EXPECT_FALSE(check_ranges({wide}).ok());
+  wide.note.tombstones.pop_back();
+  EXPECT_TRUE(check_ranges({wide}).ok());
+}
+
+TEST(Ranges, NumbersOfTombstonesAreBoundedByJoiningTheOldest) {
+  std::vector<model::SequenceRange> ranges;
+  for (model::Sequence s = 1; s <= kMaxTombstoneRanges; ++s) add_numbers(ranges, {10 * s, 10 * s + 2});
+  EXPECT_EQ(ranges.size(), kMaxTombstoneRanges);
+  EXPECT_TRUE(contains(ranges, 12));
+  EXPECT_FALSE(contains(ranges, 13));
+  EXPECT_FALSE(contains(ranges, 9));
+  EXPECT_FALSE(contains(ranges, 10'000));
+  add_numbers(ranges, {643, 650});  // goes on with the last
+  EXPECT_EQ(ranges.size(), kMaxTombstoneRanges);
+  add_numbers(ranges, {700, 700});
+  EXPECT_EQ(ranges.size(), kMaxTombstoneRanges);
+  EXPECT_EQ(ranges.front(), (model::SequenceRange{10, 22}));
+  EXPECT_EQ(ranges.back(), (model::SequenceRange{700, 700}));
+  EXPECT_TRUE(contains(ranges, 15)) << "between the two that became one";
+  EXPECT_FALSE(contains(ranges, 23));
+}
+
 TEST(Ranges, ACursorCoversUpToItsNumberInItsEpochOnly) {
   const model::Cursor cursor{"a", model::Epoch{7}, 5, {}};
   EXPECT_TRUE(covers(cursor, range("a", 7, 5, 5)));

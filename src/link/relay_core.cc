@@ -180,10 +180,18 @@ bool RelayCore::send_frame() {
   std::vector<PartId> chosen;
   std::size_t bytes = 0;
   std::set<model::NodeName> blocked;
+  std::map<model::NodeName, std::size_t> tombstones;  // of the frame so far
+  const auto too_many_tombstones = [&](const Part& part) {
+    return std::any_of(part.ranges.begin(), part.ranges.end(), [&](const model::Range& range) {
+      if (range.note.tombstones.empty()) return false;
+      const auto had = tombstones.find(range.node);
+      return had != tombstones.end() && had->second + range.note.tombstones.size() > kMaxTombstonesPerRange;
+    });
+  };
   for (const PartId id : queued_) {
     const Part& part = parts_.at(id);
     const bool first = chosen.empty();
-    if ((part.alone && !first) || !sendable(id, part, blocked)) {
+    if ((part.alone && !first) || !sendable(id, part, blocked) || too_many_tombstones(part)) {
       for (const model::Range& range : part.ranges) blocked.insert(range.node);
       continue;
     }
@@ -193,7 +201,10 @@ bool RelayCore::send_frame() {
     bytes += part.bytes;
     in_flight_bytes_ += part.bytes;
     // From here on it counts as in flight: the next part of its origins has to continue it.
-    for (const model::Range& range : part.ranges) by_origin_.at(range.node).in_flight.insert(id);
+    for (const model::Range& range : part.ranges) {
+      by_origin_.at(range.node).in_flight.insert(id);
+      if (!range.note.tombstones.empty()) tombstones[range.node] += range.note.tombstones.size();
+    }
     if (part.alone) break;
   }
   if (chosen.empty()) return false;

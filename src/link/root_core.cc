@@ -17,7 +17,7 @@ RootCore::RootCore(const std::vector<model::Cursor>& cursors, const std::vector<
   for (const ClosedOrigin& one : closed) {
     const auto it = origins_.find(one.node);
     if (it == origins_.end()) continue;
-    it->second.closed.push_back(Closed{one.epoch, one.last, {}});
+    it->second.closed.push_back(Closed{one.epoch, one.last, {}, one.tombstones});
     if (it->second.closed.size() > kMaxClosedEpochs) it->second.closed.pop_front();
   }
 }
@@ -104,7 +104,13 @@ void RootCore::folded(ConnectionId child, std::uint64_t frame, const std::vector
   for (const model::Range& range : ranges) {
     Origin& origin = origins_[range.node];
     origin.committed.node = range.node;
-    origin.tentative = model::Cursor{range.node, range.epoch, range.last, range.chain_after};
+    model::Cursor& at = origin.tentative;
+    if (at.epoch != range.epoch) at.tombstones.clear();
+    at.node = range.node;
+    at.epoch = range.epoch;
+    at.last = range.last;
+    at.chain = range.chain_after;
+    for (const model::Tombstone& t : range.note.tombstones) add_numbers(at.tombstones, {t.first, t.last});
     changed_.insert(range.node);
     counters_.pending += chunks(range);
   }
@@ -164,7 +170,8 @@ void RootCore::open(ConnectionId child, const OpenEpoch& message) {
   if (!was && room && at.epoch == message.replaces) {
     Origin& origin = origins_[message.node];
     origin.committed.node = message.node;
-    if (at.epoch != model::Epoch{}) origin.closed_tentative.push_back(Closed{at.epoch, at.last, at.chain});
+    if (at.epoch != model::Epoch{})
+      origin.closed_tentative.push_back(Closed{at.epoch, at.last, at.chain, at.tombstones});
     origin.tentative = model::Cursor{message.node, message.epoch, 0, {}};
     changed_.insert(message.node);
     ++counters_.epochs_opened;
@@ -187,7 +194,9 @@ void RootCore::answer_open(const PendingOpen& open) {
   const auto it = origins_.find(open.message.node);
   if (it != origins_.end()) {
     for (const Closed& closed : it->second.closed) {
-      if (closed.epoch == open.message.replaces) message.replaced_last = closed.last;
+      if (closed.epoch != open.message.replaces) continue;
+      message.replaced_last = closed.last;
+      message.replaced_tombstones = closed.tombstones;
     }
   }
   actions_.emplace_back(AnswerOpen{open.child, open.message.node, std::move(message)});
@@ -209,7 +218,7 @@ RootCore::Changes RootCore::changes() {
     const Origin& origin = origins_.at(node);
     changes.cursors.push_back(origin.tentative);
     for (const Closed& closed : origin.closed_tentative) {
-      changes.closed.push_back(ClosedOrigin{node, closed.epoch, closed.last});
+      changes.closed.push_back(ClosedOrigin{node, closed.epoch, closed.last, closed.tombstones});
     }
   }
   return changes;
@@ -227,7 +236,9 @@ void RootCore::committed() {
       const Origin& origin = origins_.at(label.node);
       model::Cursor at = origin.tentative;
       for (const Closed& closed : origin.closed_tentative) {
-        if (closed.epoch == label.epoch) at = model::Cursor{label.node, closed.epoch, closed.last, closed.chain};
+        if (closed.epoch == label.epoch) {
+          at = model::Cursor{label.node, closed.epoch, closed.last, closed.chain, closed.tombstones};
+        }
       }
       news[frame.child][{label.node, label.epoch}] = std::move(at);
     }

@@ -35,6 +35,7 @@ struct ClosedOrigin {
   model::NodeName node;
   model::Epoch epoch{};
   model::Sequence last = 0;
+  std::vector<model::SequenceRange> tombstones = {};  // as of its last cursor
   friend bool operator==(const ClosedOrigin&, const ClosedOrigin&) = default;
 };
 
@@ -44,7 +45,8 @@ class RootCore {
     ConnectionId child{};
     DownMessage message;  // Acknowledge or Refused
   };
-  // Send this Opened, with what the store keeps of the node's acceptance state as `states` when message.opened.
+  // Send this Opened, with what the store keeps of the node's acceptance state as `states`, and its losses, when
+  // message.opened.
   struct AnswerOpen {
     ConnectionId child{};
     model::NodeName node;
@@ -114,6 +116,7 @@ class RootCore {
     model::Epoch epoch{};
     model::Sequence last = 0;
     base::Digest chain;  // known until the commit
+    std::vector<model::SequenceRange> tombstones;
   };
   struct Origin {
     model::Cursor committed;

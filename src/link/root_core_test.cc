@@ -71,6 +71,80 @@ TEST_F(RootCoreTest, FoldsTheNextChunksAndAcknowledgesAfterTheCommit) {
   expect_accounts();
 }
 
+TEST_F(RootCoreTest, TellsWhichNumbersStandAsTombstones) {
+  model::Range lossy = range("a", 6, 9);
+  lossy.note.tombstones = {{7, 8, "damaged", {}, {}, {}}};
+  EXPECT_TRUE(fold(kOne, 1, {lossy}));
+  model::Range next = range("a", 10, 10);
+  next.note.tombstones = {{10, 10, "drop_oldest", {}, {}, {}}};
+  EXPECT_TRUE(fold(kOne, 2, {next}));
+  EXPECT_TRUE(root.cursor("a").tombstones.empty()) << "not committed";
+  const std::vector<model::SequenceRange> stand = {{7, 8}, {10, 10}};
+  ASSERT_EQ(root.changes().cursors.size(), 1U);
+  EXPECT_EQ(root.changes().cursors[0].tombstones, stand);
+  root.committed();
+  const auto told = take<RootCore::ToChild>();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(std::get<Acknowledge>(told[0].message).cursors.at(0).tombstones, stand);
+  // The original that comes later is refused with the same.
+  EXPECT_FALSE(fold(kTwo, 1, {range("a", 7, 8)}));
+  EXPECT_EQ(refusal().cursors.at(0).tombstones, stand);
+  // And so is the epoch when it is closed; the next one starts without any.
+  root.open(kOne, {1, "a", model::Epoch{8}, model::Epoch{7}});
+  const RootCore::Changes changes = root.changes();
+  ASSERT_EQ(changes.closed.size(), 1U);
+  EXPECT_EQ(changes.closed[0].tombstones, stand);
+  root.committed();
+  const auto opened = take<RootCore::AnswerOpen>();
+  ASSERT_EQ(opened.size(), 1U);
+  EXPECT_EQ(opened[0].message.replaced_last, 10U);
+  EXPECT_EQ(opened[0].message.replaced_tombstones, stand);
+  EXPECT_TRUE(opened[0].message.current.tombstones.empty());
+  // From the store, the same.
+  RootCore again({changes.cursors}, {changes.closed});
+  again.open(kOne, {1, "a", model::Epoch{9}, model::Epoch{7}});
+  for (RootCore::Action& action : again.take_actions()) {
+    if (const auto* answer = std::get_if<RootCore::AnswerOpen>(&action)) {
+      EXPECT_FALSE(answer->message.opened);
+      EXPECT_EQ(answer->message.replaced_tombstones, stand);
+    }
+  }
+}
+
+TEST_F(RootCoreTest, TombstonesOfARolledBackCommitAreForgotten) {
+  model::Range lossy = range("a", 6, 6);
+  lossy.note.tombstones = {{6, 6, "damaged", {}, {}, {}}};
+  EXPECT_TRUE(fold(kOne, 1, {lossy}));
+  root.changes();
+  root.rolled_back("disk full");
+  EXPECT_TRUE(fold(kOne, 2, {range("a", 6, 6)}));
+  EXPECT_TRUE(root.changes().cursors.at(0).tombstones.empty());
+}
+
+TEST_F(RootCoreTest, ATombstoneWithAnotherChainIsADigestMismatch) {
+  model::Range forged = range("a", 6, 6);
+  forged.chain_before.high = 9;
+  forged.note.tombstones = {{6, 6, "damaged", {}, {}, {}}};
+  EXPECT_FALSE(fold(kOne, 1, {forged}));
+  EXPECT_EQ(refusal().reason, RefusalReason::kDigest);
+  // The original was folded in; its tombstone has the same chain and is only a resend.
+  EXPECT_TRUE(fold(kOne, 2, {range("a", 6, 6)}));
+  root.changes();
+  root.committed();
+  root.take_actions();
+  model::Range late = range("a", 6, 6);
+  late.note.tombstones = {{6, 6, "damaged", {}, {}, {}}};
+  EXPECT_FALSE(fold(kOne, 3, {late}));
+  EXPECT_EQ(refusal().reason, RefusalReason::kCursor);
+}
+
+TEST_F(RootCoreTest, TombstonesOutsideTheirRangeAreMalformed) {
+  model::Range wrong = range("a", 6, 6);
+  wrong.note.tombstones = {{6, 7, "damaged", {}, {}, {}}};
+  EXPECT_FALSE(fold(kOne, 1, {wrong}));
+  EXPECT_EQ(refusal().reason, RefusalReason::kMalformed);
+}
+
 TEST_F(RootCoreTest, AnythingButTheNextIsRefusedWithTheCursor) {
   for (const model::Range& r : {range("a", 7, 7), range("a", 5, 6), range("a", 1, 2), range("a", 1, 1, 8),
                                 range("a", 12, 12, 3), range("c", 2, 2)}) {

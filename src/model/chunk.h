@@ -18,6 +18,13 @@ enum class Epoch : std::uint64_t {};
 // Number of a chunk within an epoch: 1, 2, 3, ... 0 = before the first.
 using Sequence = std::uint64_t;
 
+// Numbers first..last.
+struct SequenceRange {
+  Sequence first = 0;
+  Sequence last = 0;
+  friend bool operator==(const SequenceRange&, const SequenceRange&) = default;
+};
+
 // An edge's publication time for one metric: every slice of it ending at or before `time` is published there.
 struct Publication {
   std::string metric;
@@ -33,12 +40,16 @@ struct StateEntry {
   friend bool operator==(const StateEntry&, const StateEntry&) = default;
 };
 
+// Why rows are lost.
+inline constexpr char kDamaged[] = "damaged";         // on the edge's disk
+inline constexpr char kDropOldest[] = "drop_oldest";  // the outbox was full, and its setting is to drop the oldest
+
 // Chunks first..last of an origin whose rows are lost for good, and what is known of them. It travels in the place of
 // the chunks, under their numbers and with their chain.
 struct Tombstone {
   Sequence first = 0;
   Sequence last = 0;
-  std::string reason;                                          // "damaged", "outbox_full": a metric label
+  std::string reason;                                          // kDamaged, kDropOldest: a metric label
   std::vector<std::pair<std::string, std::uint64_t>> samples;  // by input key, sorted; accepted samples that are lost
   Time from = kMaxTime;                                        // the slices of the rows lie in [from, to);
   Time to = kMinTime;                                          // from > to: unknown, or there were none
@@ -80,6 +91,9 @@ struct Cursor {
   Epoch epoch{};  // the current one
   Sequence last = 0;
   base::Digest chain;  // after `last`
+  // Which of the epoch's numbers were folded in as tombstones. Sorted, not overlapping. At link::kMaxTombstoneRanges
+  // the oldest two become one, with all between them: to be asked only of numbers that are tombstones at the edge.
+  std::vector<SequenceRange> tombstones = {};
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
 

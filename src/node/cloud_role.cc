@@ -88,7 +88,9 @@ absl::Status CloudRole::restore() {
     cursors.push_back(origin.cursor);
     origins_.emplace(origin.cursor.node, origin);
   }
-  for (const store::ClosedEpoch& epoch : recovery->closed) closed.push_back({epoch.node, epoch.epoch, epoch.last});
+  for (const store::ClosedEpoch& epoch : recovery->closed) {
+    closed.push_back({epoch.node, epoch.epoch, epoch.last, epoch.tombstones});
+  }
   if (!cursors.empty()) world_.log.info("goes on where it stopped: {} origins", cursors.size());
   root_ = std::make_unique<link::RootCore>(cursors, closed);
   absl::StatusOr<std::unique_ptr<stream::CloudEngine>> engine = stream::CloudEngine::create(
@@ -158,6 +160,13 @@ void CloudRole::note(const model::Range& range) {
   replace(origin.publications, range.note.publications, [](const model::Publication& p) { return p.metric; });
   replace(origin.ledgers, range.note.ledgers, [](const auto& l) { return l.first; });
   for (const model::StateEntry& entry : range.note.states) new_states_.emplace_back(range.node, entry);
+  for (const model::Tombstone& tombstone : range.note.tombstones) {
+    if (!model::add_loss(origin.losses, tombstone)) continue;
+    alarms_.raise(
+        fmt::format("node \"{}\" lost data for good ({}): its chunks from {} on have no rows; how much is "
+                    "counted in its losses",
+                    range.node, tombstone.reason, tombstone.first));
+  }
   engine_->heard(range.node, range.note.publications, world_.clock.steady_now());
 }
 
@@ -191,7 +200,9 @@ absl::StatusOr<store::CloudCommit> CloudRole::build_commit() {
     origin.cursor = std::move(cursor);
     commit.origins.push_back(origin);
   }
-  for (link::ClosedOrigin& closed : cursors.closed) commit.closed.push_back({closed.node, closed.epoch, closed.last});
+  for (link::ClosedOrigin& closed : cursors.closed) {
+    commit.closed.push_back({closed.node, closed.epoch, closed.last, std::move(closed.tombstones)});
+  }
   commit.states = std::exchange(new_states_, {});
   add_changes(plan_, *taken_, commit);
   taken_.reset();
@@ -271,6 +282,9 @@ void CloudRole::pump_root() {
             continue;
           }
           answer->message.states = *std::move(states);
+          if (const auto origin = origins_.find(answer->node); origin != origins_.end()) {
+            answer->message.losses = origin->second.losses;
+          }
         }
         downlink_.send(answer->child, std::move(answer->message));
       } else if (auto* alarm = std::get_if<link::RootCore::Alarm>(&action)) {
@@ -304,7 +318,7 @@ void CloudRole::fill(NodeStatus& status) const {
   CloudStatus& cloud = status.cloud.emplace();
   for (const auto& [node, origin] : origins_) {
     const model::Cursor cursor = root_->cursor(node);
-    cloud.origins.push_back({node, cursor.epoch, cursor.last, origin.publications, origin.ledgers});
+    cloud.origins.push_back({node, cursor.epoch, cursor.last, origin.publications, origin.ledgers, origin.losses});
   }
   for (std::size_t i = 0; i < plan_.tables.size(); ++i) {
     if (plan_.tables[i].hidden) continue;

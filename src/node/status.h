@@ -10,6 +10,7 @@
 #include "model/chunk.h"
 #include "model/fleet.h"
 #include "model/ledger.h"
+#include "model/loss.h"
 
 namespace orla::node {
 
@@ -41,7 +42,10 @@ struct OutboxStatus {
   std::uint64_t chunks = 0;  // not yet acknowledged
   std::uint64_t bytes = 0;
   model::Sequence acknowledged = 0;
-  model::Sequence last = 0;  // newest sealed chunk
+  model::Sequence last = 0;      // newest sealed chunk
+  std::uint64_t disk_bytes = 0;  // on disk, dead space and journal included
+  std::uint64_t tombstones = 0;  // of `chunks`: lost for good, told in their place
+  std::string intake;            // what becomes of what comes in: open | blocked | refusing
 };
 
 struct ChildStatus {
@@ -66,6 +70,7 @@ struct OriginStatus {
   model::Sequence last = 0;
   std::vector<model::Publication> publications;
   std::vector<std::pair<std::string, model::Ledger>> ledgers;  // by input key
+  std::vector<model::Loss> losses;                             // folded in as tombstones, by reason
 };
 
 struct TableStatus {

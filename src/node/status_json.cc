@@ -62,6 +62,16 @@ json input_json(const InputStatus& input) {
   return out;
 }
 
+json losses_json(const std::vector<model::Loss>& losses) {
+  json out = json::object();
+  for (const model::Loss& loss : losses) {
+    json samples = json::object();
+    for (const auto& [input, n] : loss.samples) samples[input] = n;
+    out[loss.reason] = {{"chunks", loss.chunks}, {"samples", std::move(samples)}};
+  }
+  return out;
+}
+
 json cloud_json(const CloudStatus& cloud) {
   json origins = json::array();
   for (const OriginStatus& origin : cloud.origins) {
@@ -71,7 +81,8 @@ json cloud_json(const CloudStatus& cloud) {
                        {"epoch", std::to_string(static_cast<std::uint64_t>(origin.epoch))},
                        {"last", origin.last},
                        {"published", publications_json(origin.publications)},
-                       {"inputs", std::move(ledgers)}});
+                       {"inputs", std::move(ledgers)},
+                       {"losses", losses_json(origin.losses)}});
   }
   json tables = json::array();
   for (const TableStatus& table : cloud.tables) {
@@ -127,10 +138,10 @@ std::string status_json(const NodeStatus& s) {
                      {"error", s.uplink->error.empty() ? json(nullptr) : json(s.uplink->error)}};
   }
   if (s.outbox) {
-    out["outbox"] = {{"chunks", s.outbox->chunks},
-                     {"bytes", s.outbox->bytes},
-                     {"acknowledged", s.outbox->acknowledged},
-                     {"last", s.outbox->last}};
+    out["outbox"] = {
+        {"chunks", s.outbox->chunks}, {"bytes", s.outbox->bytes},           {"acknowledged", s.outbox->acknowledged},
+        {"last", s.outbox->last},     {"disk_bytes", s.outbox->disk_bytes}, {"tombstones", s.outbox->tombstones},
+        {"intake", s.outbox->intake}};
   }
   json children = json::array();
   for (const ChildStatus& child : s.children) {

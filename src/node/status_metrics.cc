@@ -72,6 +72,24 @@ void account(MetricsWriter& out, const NodeStatus& s) {
   for (const InputStatus& input : s.inputs) out.sample({{"input", input.key}}, input.ledger.held);
 }
 
+// What edges lost for good and the cloud heard of.
+void losses(MetricsWriter& out, const CloudStatus& cloud) {
+  out.family("orla_lost_chunks_total", "counter", "Chunks folded in as tombstones: lost at their edge, by reason.");
+  for (const OriginStatus& origin : cloud.origins) {
+    for (const model::Loss& loss : origin.losses) {
+      out.sample({{"node", origin.node}, {"reason", loss.reason}}, loss.chunks);
+    }
+  }
+  out.family("orla_lost_samples_total", "counter", "Accepted samples in these chunks, by input.");
+  for (const OriginStatus& origin : cloud.origins) {
+    for (const model::Loss& loss : origin.losses) {
+      for (const auto& [input, n] : loss.samples) {
+        out.sample({{"node", origin.node}, {"input", input}, {"reason", loss.reason}}, n);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string status_metrics(const NodeStatus& s) {
@@ -101,6 +119,14 @@ std::string status_metrics(const NodeStatus& s) {
   if (s.outbox) {
     number("orla_outbox_chunks", "gauge", "Chunks the cloud has not acknowledged.", s.outbox->chunks);
     number("orla_outbox_bytes", "gauge", "Bytes the cloud has not acknowledged.", s.outbox->bytes);
+    number("orla_outbox_disk_bytes", "gauge", "Bytes of journal and outbox on disk, dead space included.",
+           s.outbox->disk_bytes);
+    number("orla_outbox_tombstones", "gauge", "Chunks the cloud has not acknowledged whose rows are lost.",
+           s.outbox->tombstones);
+    out.family("orla_intake", "gauge", "What becomes of what comes in: 1 for the present state.");
+    for (const std::string_view state : {"open", "blocked", "refusing"}) {
+      out.sample({{"state", std::string(state)}}, s.outbox->intake == state ? 1 : 0);
+    }
   }
   if (s.layer != model::Layer::kEdge) {
     number("orla_children", "gauge", "Connected children.", s.children.size());
@@ -120,6 +146,7 @@ std::string status_metrics(const NodeStatus& s) {
     number("orla_forecasts_written_total", "counter", "Forecast rows written.", s.cloud->forecasts_written);
     number("orla_commits_total", "counter", "Commits to the store.", s.cloud->commits);
     number("orla_parked_rows", "gauge", "Partials whose definition is not known yet.", s.cloud->parked_rows);
+    losses(out, *s.cloud);
   }
   return out.take();
 }

@@ -123,6 +123,12 @@ void cloud_section(std::string& out, const CloudStatus& cloud) {
       }
     }
   }
+  for (const OriginStatus& origin : cloud.origins) {
+    for (const model::Loss& loss : origin.losses) {
+      out += fmt::format("<p class=\"bad\">{} lost {} samples for good ({}, {} chunks)</p>\n", escape(origin.node),
+                         grouped(model::lost_samples(loss)), escape(loss.reason), grouped(loss.chunks));
+    }
+  }
   out += "<h2>Rollups</h2>\n";
   {
     Table table(out, {"rollup", "published up to"});

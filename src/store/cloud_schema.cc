@@ -145,6 +145,29 @@ CREATE TABLE parked_rows(
   PRIMARY KEY(grp, slice_ns)) WITHOUT ROWID;
 )sql";
 
+// New in version 2.
+constexpr char kTombstoneTables[] = R"sql(
+CREATE TABLE tombstones(
+  node TEXT NOT NULL,
+  epoch TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  PRIMARY KEY(node, epoch, first)) WITHOUT ROWID;
+
+CREATE TABLE lost_chunks(
+  node TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  chunks INTEGER NOT NULL,
+  PRIMARY KEY(node, reason)) WITHOUT ROWID;
+
+CREATE TABLE lost_samples(
+  node TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  input TEXT NOT NULL,
+  samples INTEGER NOT NULL,
+  PRIMARY KEY(node, reason, input)) WITHOUT ROWID;
+)sql";
+
 // CROSS JOIN keeps SQLite to this order of loops: names first, then one range of the big table.
 std::string views() {
   return fmt::format(
@@ -275,7 +298,19 @@ absl::Status register_steps(Database& database, const model::ForecastDef& foreca
 
 }  // namespace
 
-std::string cloud_schema() { return kTables + views(); }
+std::string cloud_schema() { return std::string(kTables) + kTombstoneTables + views(); }
+
+absl::Status upgrade_cloud_schema(Database& database) {
+  absl::StatusOr<std::int64_t> version = database.number("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  if (*version != 1) return absl::OkStatus();
+  absl::StatusOr<Transaction> transaction = Transaction::begin(database);
+  if (!transaction.ok()) return transaction.status();
+  absl::Status status = database.execute(kTombstoneTables);
+  if (status.ok()) status = database.execute("PRAGMA user_version=2");
+  if (!status.ok()) return status;
+  return transaction->commit();
+}
 
 std::string definition_text(const model::Plan& plan, const model::TableDef& table) {
   std::string out;

@@ -62,6 +62,7 @@ CloudCommit page_commit() {
   ledger.rejected = {{"malformed", 2}, {"not_finite", 1}};
   ledger.rejected_set = {3, 1};
   origin.ledgers = {{"edge-1/0", ledger}};
+  origin.losses = {{"damaged", 2, {{"edge-1/0", 120}}}};
   commit.origins = {origin};
   return commit;
 }

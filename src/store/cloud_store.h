@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "model/chunk.h"
+#include "model/loss.h"
 
 namespace orla::store {
 
@@ -67,12 +68,14 @@ struct OriginRow {
   model::Cursor cursor;
   std::vector<model::Publication> publications;
   std::vector<std::pair<std::string, model::Ledger>> ledgers;
+  std::vector<model::Loss> losses;  // by reason; of all its epochs
 };
 
 struct ClosedEpoch {
   model::NodeName node;
   model::Epoch epoch{};
   model::Sequence last = 0;
+  std::vector<model::SequenceRange> tombstones = {};  // as of its last cursor
 };
 
 // Everything one commit changes.

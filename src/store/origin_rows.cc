@@ -52,7 +52,47 @@ absl::Status read_ledgers(Database& database, std::vector<OriginRow>& into) {
   return row.status();
 }
 
+absl::Status read_losses(Database& database, std::vector<OriginRow>& into) {
+  absl::StatusOr<Statement> get = database.prepare("SELECT node,reason,chunks FROM lost_chunks ORDER BY node,reason");
+  if (!get.ok()) return get.status();
+  absl::StatusOr<bool> row = get->step();
+  for (; row.ok() && *row; row = get->step()) {
+    OriginRow* origin = find_origin(into, get->text(0));
+    if (origin == nullptr) continue;
+    origin->losses.push_back({std::string(get->text(1)), from_column(get->integer(2)), {}});
+  }
+  if (!row.ok()) return row.status();
+  get = database.prepare("SELECT node,reason,input,samples FROM lost_samples ORDER BY node,reason,input");
+  if (!get.ok()) return get.status();
+  for (row = get->step(); row.ok() && *row; row = get->step()) {
+    OriginRow* origin = find_origin(into, get->text(0));
+    if (origin == nullptr) continue;
+    for (model::Loss& loss : origin->losses) {
+      if (loss.reason == get->text(1)) {
+        loss.samples.emplace_back(std::string(get->text(2)), from_column(get->integer(3)));
+      }
+    }
+  }
+  return row.status();
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<model::SequenceRange>> read_tombstones(Database& database, const model::NodeName& node,
+                                                                  model::Epoch epoch) {
+  std::vector<model::SequenceRange> out;
+  absl::StatusOr<Statement> get =
+      database.prepare("SELECT first,last FROM tombstones WHERE node=?1 AND epoch=?2 ORDER BY first");
+  if (!get.ok()) return get.status();
+  const std::string text = hex(epoch);
+  get->bind_text(1, node).bind_text(2, text);
+  absl::StatusOr<bool> row = get->step();
+  for (; row.ok() && *row; row = get->step()) {
+    out.push_back({from_column(get->integer(0)), from_column(get->integer(1))});
+  }
+  if (!row.ok()) return row.status();
+  return out;
+}
 
 absl::StatusOr<std::vector<OriginRow>> read_origins(Database& database) {
   std::vector<OriginRow> out;
@@ -61,8 +101,11 @@ absl::StatusOr<std::vector<OriginRow>> read_origins(Database& database) {
   absl::StatusOr<bool> row = get->step();
   for (; row.ok() && *row; row = get->step()) {
     OriginRow& origin = out.emplace_back();
-    origin.cursor = {std::string(get->text(0)), model::Epoch(from_hex(get->text(1))), from_column(get->integer(2)),
-                     digest_from_hex(get->text(3))};
+    origin.cursor = {std::string(get->text(0)),
+                     model::Epoch(from_hex(get->text(1))),
+                     from_column(get->integer(2)),
+                     digest_from_hex(get->text(3)),
+                     {}};
   }
   if (!row.ok()) return row.status();
 
@@ -75,8 +118,15 @@ absl::StatusOr<std::vector<OriginRow>> read_origins(Database& database) {
   }
   if (!row.ok()) return row.status();
 
-  const absl::Status status = read_ledgers(database, out);
+  absl::Status status = read_ledgers(database, out);
+  if (status.ok()) status = read_losses(database, out);
   if (!status.ok()) return status;
+  for (OriginRow& origin : out) {
+    absl::StatusOr<std::vector<model::SequenceRange>> tombstones =
+        read_tombstones(database, origin.cursor.node, origin.cursor.epoch);
+    if (!tombstones.ok()) return tombstones.status();
+    origin.cursor.tombstones = *std::move(tombstones);
+  }
   return out;
 }
 

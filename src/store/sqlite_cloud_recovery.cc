@@ -15,9 +15,15 @@ absl::StatusOr<CloudRecovery> SqliteCloudStore::recover() {
   absl::StatusOr<bool> row = closed->step();
   for (; row.ok() && *row; row = closed->step()) {
     out.closed.push_back(
-        {std::string(closed->text(0)), model::Epoch(from_hex(closed->text(1))), from_column(closed->integer(2))});
+        {std::string(closed->text(0)), model::Epoch(from_hex(closed->text(1))), from_column(closed->integer(2)), {}});
   }
   absl::Status status = row.status();
+  for (ClosedEpoch& one : out.closed) {
+    if (!status.ok()) return status;
+    absl::StatusOr<std::vector<model::SequenceRange>> tombstones = read_tombstones(*database_, one.node, one.epoch);
+    if (tombstones.ok()) one.tombstones = *std::move(tombstones);
+    status = tombstones.status();
+  }
   if (status.ok()) status = recover_tables(out);
   if (status.ok()) status = recover_parked(out);
   if (!status.ok()) return status;

@@ -30,6 +30,7 @@ absl::StatusOr<std::unique_ptr<SqliteCloudStore>> SqliteCloudStore::open(const s
       Database::open(directory + "/" + kCloudFileName, OpenMode::kReadWrite);
   if (!database.ok()) return database.status();
   absl::Status status = (*database)->set_up_writer(options.fsync, options.max_bytes);
+  if (status.ok()) status = upgrade_cloud_schema(**database);
   if (status.ok()) status = create_or_check_version(**database, kCloudSchemaVersion, cloud_schema());
   if (!status.ok()) return status;
   std::unique_ptr<SqliteCloudStore> store(new SqliteCloudStore(std::move(*lock), std::move(*database)));
@@ -63,6 +64,10 @@ absl::Status SqliteCloudStore::prepare() {
        {&drop_reasons_, "DELETE FROM ledger_reasons WHERE node=?1 AND input=?2"},
        {&put_reason_, "INSERT INTO ledger_reasons VALUES(?1,?2,?3,?4,?5)"},
        {&put_closed_, "INSERT OR REPLACE INTO closed_epochs VALUES(?1,?2,?3)"},
+       {&drop_tombstones_, "DELETE FROM tombstones WHERE node=?1 AND epoch=?2"},
+       {&put_tombstone_, "INSERT INTO tombstones VALUES(?1,?2,?3,?4)"},
+       {&put_lost_chunks_, "INSERT OR REPLACE INTO lost_chunks VALUES(?1,?2,?3)"},
+       {&put_lost_samples_, "INSERT OR REPLACE INTO lost_samples VALUES(?1,?2,?3,?4)"},
        {&put_state_, "INSERT INTO states(node,snapshot,bytes) VALUES(?1,?2,?3)"},
        {&drop_states_, "DELETE FROM states WHERE node=?1"},
        {&get_states_, "SELECT snapshot,bytes FROM states WHERE node=?1 ORDER BY number"},
@@ -156,6 +161,7 @@ absl::Status SqliteCloudStore::write(const CloudCommit& commit) {
   for (const ClosedEpoch& closed : commit.closed) {
     const std::string epoch = hex(closed.epoch);
     status = put_closed_.bind_text(1, closed.node).bind_text(2, epoch).bind(3, to_column(closed.last)).run();
+    if (status.ok()) status = write_tombstones(closed.node, closed.epoch, closed.tombstones);
     if (!status.ok()) return status;
   }
   for (const auto& [node, entry] : commit.states) {
@@ -218,6 +224,36 @@ absl::Status SqliteCloudStore::write_origin(const OriginRow& origin) {
     };
     put_reasons("rejected", ledger.rejected);
     put_reasons("dropped", ledger.dropped);
+  }
+  if (status.ok()) status = write_tombstones(node, origin.cursor.epoch, origin.cursor.tombstones);
+  for (const model::Loss& loss : origin.losses) {
+    if (!status.ok()) return status;
+    status = put_lost_chunks_.bind_text(1, node).bind_text(2, loss.reason).bind(3, to_column(loss.chunks)).run();
+    for (const auto& [input, samples] : loss.samples) {
+      if (!status.ok()) return status;
+      status = put_lost_samples_.bind_text(1, node)
+                   .bind_text(2, loss.reason)
+                   .bind_text(3, input)
+                   .bind(4, to_column(samples))
+                   .run();
+    }
+  }
+  return status;
+}
+
+// Within an epoch there is never one less, so there is nothing to do without any.
+absl::Status SqliteCloudStore::write_tombstones(const model::NodeName& node, model::Epoch epoch,
+                                                const std::vector<model::SequenceRange>& tombstones) {
+  if (tombstones.empty()) return absl::OkStatus();
+  const std::string text = hex(epoch);
+  absl::Status status = drop_tombstones_.bind_text(1, node).bind_text(2, text).run();
+  for (const model::SequenceRange& range : tombstones) {
+    if (!status.ok()) return status;
+    status = put_tombstone_.bind_text(1, node)
+                 .bind_text(2, text)
+                 .bind(3, to_column(range.first))
+                 .bind(4, to_column(range.last))
+                 .run();
   }
   return status;
 }

@@ -45,6 +45,8 @@ class SqliteCloudStore final : public CloudStore {
   absl::Status load_groups();
   absl::Status write(const CloudCommit& commit);
   absl::Status write_origin(const OriginRow& origin);
+  absl::Status write_tombstones(const model::NodeName& node, model::Epoch epoch,
+                                const std::vector<model::SequenceRange>& tombstones);
   absl::Status write_windows(const std::vector<WindowRow>& rows);
   absl::Status write_forecasts(const CloudCommit& commit);
   absl::Status write_parked(const CloudCommit& commit);
@@ -67,6 +69,7 @@ class SqliteCloudStore final : public CloudStore {
   Statement put_group_, put_window_, get_windows_, get_next_;
   Statement put_forecast_, put_actual_;
   Statement put_cursor_, put_publication_, put_ledger_, drop_reasons_, put_reason_, put_closed_;
+  Statement drop_tombstones_, put_tombstone_, put_lost_chunks_, put_lost_samples_;
   Statement put_state_, drop_states_, get_states_;
   Statement get_parked_group_, put_parked_group_, get_parked_row_, put_parked_row_, drop_parked_rows_,
       drop_parked_groups_;

@@ -95,6 +95,65 @@ TEST_F(CloudStoreTest, OriginsProgressAndStatesAreRecovered) {
   EXPECT_THAT(store->load_states("edge-3").value(), IsEmpty());
 }
 
+TEST_F(CloudStoreTest, TombstonesAndLossesAreRecovered) {
+  const std::vector<model::Loss> losses = {{"damaged", 1, {{"edge-1/0", 7}}},
+                                           {"drop_oldest", 300, {{"edge-1/0", UINT64_MAX}, {"edge-1/1", 2}}}};
+  {
+    const auto store = open();
+    CloudCommit commit;
+    commit.origins = {origin("edge-1", 5), origin("edge-2", 9)};
+    commit.origins[0].cursor.tombstones = {{1, 1}, {3, 4}};
+    commit.origins[0].losses = {{"damaged", 1, {{"edge-1/0", 7}}}};
+    commit.closed = {{"edge-1", model::Epoch(3), 17, {{2, 9}}}};
+    ASSERT_TRUE(store->commit(commit).ok());
+    commit = {};
+    commit.origins = {origin("edge-1", 8)};
+    commit.origins[0].cursor.tombstones = {{1, 4}, {6, 8}};  // the oldest two became one
+    commit.origins[0].losses = losses;
+    ASSERT_TRUE(store->commit(commit).ok());
+  }
+  const CloudRecovery recovery = open()->recover().value();
+  ASSERT_EQ(recovery.origins.size(), 2u);
+  EXPECT_EQ(recovery.origins[0].cursor.tombstones, (std::vector<model::SequenceRange>{{1, 4}, {6, 8}}));
+  EXPECT_EQ(recovery.origins[0].losses, losses);
+  EXPECT_THAT(recovery.origins[1].cursor.tombstones, IsEmpty());
+  EXPECT_THAT(recovery.origins[1].losses, IsEmpty());
+  ASSERT_EQ(recovery.closed.size(), 1u);
+  EXPECT_EQ(recovery.closed[0].tombstones, (std::vector<model::SequenceRange>{{2, 9}}));
+  // A new epoch starts without any.
+  {
+    const auto store = open();
+    CloudCommit commit;
+    commit.origins = {origin("edge-1", 0)};
+    commit.origins[0].cursor.epoch = model::Epoch(77);
+    ASSERT_TRUE(store->commit(commit).ok());
+  }
+  EXPECT_THAT(open()->recover().value().origins[0].cursor.tombstones, IsEmpty());
+}
+
+TEST_F(CloudStoreTest, AFileOfVersion1IsBroughtUpToDate) {
+  {
+    const auto store = open();
+    CloudCommit commit;
+    commit.origins = {origin("edge-1", 5)};
+    ASSERT_TRUE(store->commit(commit).ok());
+  }
+  {
+    const std::unique_ptr<Database> database = Database::open(file(), OpenMode::kReadWrite).value();
+    ASSERT_TRUE(database
+                    ->execute("DROP TABLE tombstones; DROP TABLE lost_chunks; DROP TABLE lost_samples;"
+                              "PRAGMA user_version=1")
+                    .ok());
+  }
+  const auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->recover().value().origins.at(0).cursor.last, 5u);
+  CloudCommit commit;
+  commit.origins = {origin("edge-1", 6)};
+  commit.origins[0].cursor.tombstones = {{6, 6}};
+  EXPECT_TRUE(store->commit(commit).ok());
+}
+
 TEST_F(CloudStoreTest, WindowsComeBackExactly) {
   CloudCommit commit;
   commit.windows = {merge_row(plug(0, 1), kNoon, {0.1, 0.2, 1e300, -1e300, 5e-324}),  // beyond decimals

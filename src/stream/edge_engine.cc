@@ -36,7 +36,14 @@ const char* reason(Verdict verdict) {
   return "";
 }
 
-GroupDef group_of(const model::Series& series, const model::StreamDef& stream) {
+}  // namespace
+
+EdgeEngine::EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits)
+    : plan_(plan), input_keys_(input_keys), limits_(limits) {
+  clear();
+}
+
+GroupDef EdgeEngine::group_of(const model::Series& series, const model::StreamDef& stream) {
   GroupDef group;
   group.stream = stream.name;
   group.definition = stream.definition;
@@ -52,13 +59,6 @@ GroupDef group_of(const model::Series& series, const model::StreamDef& stream) {
     group.labels.emplace_back(name, found == series.labels.end() ? "" : found->second);
   }
   return group;
-}
-
-}  // namespace
-
-EdgeEngine::EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits)
-    : plan_(plan), input_keys_(input_keys), limits_(limits) {
-  clear();
 }
 
 std::size_t EdgeEngine::find_metric(std::string_view name) const {
@@ -182,16 +182,8 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
   const std::uint32_t number = numbers_[input];
   if (const absl::Status status = check(inputs_[number], batch); !status.ok()) return status;
   clock_ = clock_now;
-  for (const model::Series& series : batch.new_series) {
-    const std::uint32_t defined = define(inputs_[number], series);
-    inputs_[number].series.push_back(defined);
-  }
   Input& in = inputs_[number];
-  if (!batch.producer.empty()) {
-    const auto [producer, is_new] = in.producers.insert_or_assign(batch.producer, batch.producer_sequence);
-    if (is_new) ++producer_count_;
-    in.changed_producers.insert(producer->first);
-  }
+  add_names(in, batch);
   in.changed = true;
   in.state.position = batch.position;
   model::Ledger& ledger = in.state.ledger;
@@ -249,7 +241,7 @@ void EdgeEngine::accept_run(std::uint32_t input, std::uint32_t series, const Bat
   std::uint32_t begin = run.begin;  // accepted and not yet folded, all for the same rows: [begin, i)
   const auto fold_until = [&](std::uint32_t end) {
     if (begin == end) return;
-    fold(s, times + begin, values + begin, end - begin);
+    fold(s, input, times + begin, values + begin, end - begin);
     in.state.ledger.aggregated += end - begin;
     begin = end;
   };
@@ -319,7 +311,7 @@ void EdgeEngine::settle(std::uint32_t series) {
       case Verdict::kAccepted: {
         Series& s = series_[series];
         if (sample.time < s.from || sample.time >= s.to) locate(s, sample.time);
-        fold(s, &sample.time, &sample.value, 1);
+        fold(s, sample.input, &sample.time, &sample.value, 1);
         ++ledger.aggregated;
         accepted(from, sample.time);
         break;
@@ -356,10 +348,12 @@ void EdgeEngine::locate(Series& series, Time time) {
 }
 
 // Adds accepted samples to the series' located rows.
-void EdgeEngine::fold(Series& series, const Time* times, const double* values, std::size_t count) {
+void EdgeEngine::fold(Series& series, std::uint32_t input, const Time* times, const double* values, std::size_t count) {
   const Metric& metric = metrics_[series.metric];
   const std::size_t slots = metric.streams.size();
   Slot* const slot = slots_.data() + series.slots;
+  if (slot[0].row->input != input) claim(*slot[0].row, input);
+  inputs_[input].open += count;
   if (count > 1 && slots > 1) {
     // Summed up once, then merged into each stream's row.
     scratch_.count = 0;

@@ -49,6 +49,13 @@ struct Sealed {
   model::PartialRows rows;                                     // canonical; exactly the samples not sealed before
   std::vector<model::Publication> publications;                // sorted by metric
   std::vector<std::pair<std::string, model::Ledger>> ledgers;  // by input key; totals
+  // Parallel to rows: whose samples a row is counted as, an index into `ledgers`: of all rows of an input the counts
+  // are its samples. (Of an input that shares groups with others, only of all these together.) kRepeats: a row that
+  // summarizes samples that another stream's rows count.
+  std::vector<std::uint32_t> counted;
+  // Parallel to ledgers: accepted samples that are not open any more.
+  std::vector<std::uint64_t> sealed;
+  static constexpr std::uint32_t kRepeats = UINT32_MAX;
 };
 
 // Not thread-safe. `plan` outlives it.
@@ -65,6 +72,13 @@ class EdgeEngine {
   // ALREADY_EXISTS for a producer's sequence number at or below its last one; RESOURCE_EXHAUSTED for a producer beyond
   // the limit.
   absl::Status apply(std::size_t input, const model::InputBatch& batch, model::Time clock_now);
+  // The same for a batch that there is no room for: its samples are dropped, counted by the reason.
+  absl::Status refuse(std::size_t input, const model::InputBatch& batch, const std::string& reason);
+  // Accepted samples, by input key, whose rows are lost for good: from `aggregated` to `dropped`. What an input does
+  // not have is taken from the others.
+  void lose(const std::vector<std::pair<std::string, std::uint64_t>>& samples, const std::string& reason);
+  // The other way: they turned out not to be lost.
+  void regain(const std::vector<std::pair<std::string, std::uint64_t>>& samples, const std::string& reason);
   // The input's paced clock, in event time: series idle by it do not hold publication. Never called for inputs at speed
   // 0. True when a slice's end was published by it.
   bool tick(std::size_t input, model::Time paced_now);
@@ -124,6 +138,7 @@ class EdgeEngine {
     model::Time paced = model::kMinTime;      // kMinTime: unknown
     model::Time next_idle = model::kMaxTime;  // before it, the paced clock changes no publication
     bool changed = false;                     // since take_changes()
+    std::uint64_t open = 0;                   // samples in open rows that are counted as its own
     std::map<std::string, std::uint64_t, std::less<>> producers;  // last sequence number
     std::set<std::string> changed_producers;                      // since take_changes()
   };
@@ -149,6 +164,7 @@ class EdgeEngine {
   static constexpr std::size_t kNoMetric = SIZE_MAX;
 
   // edge_engine.cc
+  static model::GroupDef group_of(const model::Series& series, const model::StreamDef& stream);
   std::size_t find_metric(std::string_view name) const;
   absl::Status check(const Input& input, const model::InputBatch& batch) const;
   absl::Status check_producer(const Input& input, const model::InputBatch& batch) const;
@@ -161,7 +177,7 @@ class EdgeEngine {
   void reject_held(std::uint32_t series);
   void settle(std::uint32_t series);
   void locate(Series& series, model::Time time);
-  void fold(Series& series, const model::Time* times, const double* values, std::size_t count);
+  void fold(Series& series, std::uint32_t input, const model::Time* times, const double* values, std::size_t count);
   void mark_changed(std::uint32_t series);
   void accepted(Input& input, model::Time newest);
   AcceptanceRules rules_for(const Input& input, const Metric& metric) const;
@@ -173,7 +189,14 @@ class EdgeEngine {
   bool all_ended(const Metric& metric) const;
   model::Time boundary(const Metric& metric) const;
   bool boundary_moved() const;
-  void take_rows(std::size_t stream, model::Time end, model::PartialRows& out);
+  void take_rows(std::size_t stream, model::Time end, Sealed& out);
+  std::vector<std::uint64_t> sealed_samples() const;
+
+  // edge_engine_losses.cc
+  bool counts(std::size_t stream) const;
+  void claim(OpenRows::Row& row, std::uint32_t input);
+  void claim_restored();
+  void add_names(Input& input, const model::InputBatch& batch);
 
   // edge_engine_state.cc
   void clear();
@@ -211,6 +234,7 @@ class EdgeEngine {
 
   OpenRows rows_;
   std::uint64_t generation_ = 1;  // rises when rows are taken: cached row pointers are then void
+  bool unclaimed_ = false;        // there may be restored rows of which no input is known
   bool publish_due_ = true;       // something that the publications depend on has changed
   model::Time clock_ = model::kMinTime;
 

@@ -13,18 +13,24 @@ using model::Time;
 
 namespace {
 
-// Sorts rows of which each (group, slice) is there once, moving each row once.
-model::PartialRows sorted(model::PartialRows rows) {
+// Sorts rows of which each (group, slice) is there once, moving each row once, and what is parallel to them.
+void sort_rows(model::PartialRows& rows, std::vector<std::uint32_t>& parallel) {
   const auto before = [&](std::size_t a, std::size_t b) {
     return std::pair(rows[a].group, rows[a].slice) < std::pair(rows[b].group, rows[b].slice);
   };
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), before);
-  model::PartialRows out;
-  out.reserve(rows.size());
-  for (const std::size_t i : order) out.push_back(std::move(rows[i]));
-  return out;
+  model::PartialRows sorted;
+  std::vector<std::uint32_t> along;
+  sorted.reserve(rows.size());
+  along.reserve(rows.size());
+  for (const std::size_t i : order) {
+    sorted.push_back(std::move(rows[i]));
+    along.push_back(parallel[i]);
+  }
+  rows = std::move(sorted);
+  parallel = std::move(along);
 }
 
 }  // namespace
@@ -143,9 +149,15 @@ std::vector<model::Publication> EdgeEngine::publications() {
   return all;
 }
 
-void EdgeEngine::take_rows(std::size_t stream, Time end, model::PartialRows& out) {
+void EdgeEngine::take_rows(std::size_t stream, Time end, Sealed& out) {
   Stream& s = streams_[stream];
-  if (rows_.take(stream, end, out) > 0) {
+  const std::size_t before = out.rows.size();
+  const bool counted = counts(stream);
+  if (rows_.take(stream, end, out.rows, counted ? &out.counted : nullptr) > 0) {
+    out.counted.resize(out.rows.size(), Sealed::kRepeats);
+    for (std::size_t i = before; counted && i < out.rows.size(); ++i) {
+      if (out.counted[i] != Sealed::kRepeats) inputs_[out.counted[i]].open -= out.rows[i].partial.count;
+    }
     ++generation_;
     s.taken = std::max(s.taken, end);
   }
@@ -154,6 +166,7 @@ void EdgeEngine::take_rows(std::size_t stream, Time end, model::PartialRows& out
 
 std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
   publish();
+  claim_restored();
   const bool everything = scope == SealScope::kEverything || rows_.size() > limits_.open_rows;
   const bool emits = emission_due(clock_);
   Sealed sealed;
@@ -161,16 +174,17 @@ std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
     const Stream& stream = streams_[i];
     const bool due = emits && stream.emit_since && add_clamped(*stream.emit_since, stream.emit) <= clock_;
     if (everything || due || stream.metric == kNoMetric)
-      take_rows(i, model::kMaxTime, sealed.rows);
+      take_rows(i, model::kMaxTime, sealed);
     else
-      take_rows(i, metrics_[stream.metric].publication, sealed.rows);
+      take_rows(i, metrics_[stream.metric].publication, sealed);
   }
   if (when == SealWhen::kSomethingNew && sealed.rows.empty() && !boundary_moved()) return std::nullopt;
   if (everything) taken_everything_ = true;
   for (Metric& metric : metrics_) metric.told = boundary(metric);
-  sealed.rows = sorted(std::move(sealed.rows));
+  sort_rows(sealed.rows, sealed.counted);
   sealed.publications = publications();
   for (const Input& input : inputs_) sealed.ledgers.emplace_back(input.state.key, input.state.ledger);
+  sealed.sealed = sealed_samples();
   return sealed;
 }
 

@@ -30,6 +30,7 @@ void EdgeEngine::clear() {
   known_series_ = known_groups_ = 0;
   producer_count_ = 0;
   taken_everything_ = false;
+  unclaimed_ = false;
   publish_due_ = true;
 
   for (const model::StreamDef& def : plan_.streams) {
@@ -148,11 +149,12 @@ absl::Status EdgeEngine::restore_names(const EdgeState& state) {
 absl::Status EdgeEngine::restore_rows(const EdgeState& state) {
   model::PartialRows gone;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
-    if (state.sealed_everything) rows_.take(i, model::kMaxTime, gone);
+    if (state.sealed_everything) rows_.take(i, model::kMaxTime, gone, nullptr);
     for (const model::SealedStream& sealed : state.sealed)
-      if (sealed.stream == streams_[i].name) rows_.take(i, sealed.time, gone);
+      if (sealed.stream == streams_[i].name) rows_.take(i, sealed.time, gone, nullptr);
   }
   ++generation_;
+  unclaimed_ = unclaimed_ || !state.open.empty();
   for (const model::PartialRow& row : state.open) {
     if (index(row.group) >= groups_.size())
       return absl::InvalidArgumentError(

@@ -39,6 +39,7 @@ OpenRows::Row& OpenRows::at(std::size_t stream, model::Time slice, model::GroupI
     found->content.slice = slice;
     found->content.partial = model::Partial();
     found->open = true;
+    found->input = kNoInput;
     ++size_;
   }
   return *found;
@@ -49,12 +50,13 @@ void OpenRows::mark_all_changed(std::size_t stream) {
     for (auto& [group, row] : rows) mark_changed(*row);
 }
 
-std::size_t OpenRows::take(std::size_t stream, model::Time end, PartialRows& out) {
+std::size_t OpenRows::take(std::size_t stream, model::Time end, PartialRows& out, std::vector<std::uint32_t>* inputs) {
   Stream& s = streams_[stream];
   std::size_t taken = 0;
   while (!s.slices.empty() && model::add_clamped(s.slices.begin()->first, s.slice) <= end) {
     for (auto& [group, row] : s.slices.begin()->second) {
       out.push_back(std::move(row->content));
+      if (inputs != nullptr) inputs->push_back(row->input);
       row->changed = row->open = false;
       free_.push_back(row);
       ++taken;

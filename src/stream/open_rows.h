@@ -18,7 +18,9 @@ class OpenRows {
     model::PartialRow content;
     bool changed = false;  // since take_changed()
     bool open = false;
+    std::uint32_t input = kNoInput;  // the input that contributed last; kNoInput: not known (restored)
   };
+  static constexpr std::uint32_t kNoInput = UINT32_MAX;
 
   // Streams are numbered from 0 as they are added.
   void add_stream(model::Duration slice);
@@ -36,9 +38,15 @@ class OpenRows {
   std::size_t size() const { return size_; }
   bool empty(std::size_t stream) const { return streams_[stream].slices.empty(); }
 
-  // Closes the rows of slices that end at or before `end` (kMaxTime: all) and moves them to `out`, unsorted. Returns
-  // how many. O(rows taken).
-  std::size_t take(std::size_t stream, model::Time end, model::PartialRows& out);
+  // Closes the rows of slices that end at or before `end` (kMaxTime: all) and moves them to `out`, unsorted, with
+  // their inputs to `inputs` when it is not null. Returns how many. O(rows taken).
+  std::size_t take(std::size_t stream, model::Time end, model::PartialRows& out, std::vector<std::uint32_t>* inputs);
+
+  template <typename Visit>  // of every open row of the stream
+  void each(std::size_t stream, Visit visit) {
+    for (auto& [slice, rows] : streams_[stream].slices)
+      for (auto& [group, row] : rows) visit(*row);
+  }
 
   // Copies the rows changed since the last call, canonical. O(rows changed).
   model::PartialRows take_changed();

@@ -23,11 +23,11 @@ TEST(OpenRows, TakesSlicesThatHaveEnded) {
   add(rows, 0, 60, 1, 6);
   add(rows, 1, 0, 2, 7);
   PartialRows taken;
-  EXPECT_EQ(rows.take(0, from_ns(59), taken), 0u);
-  EXPECT_EQ(rows.take(0, from_ns(60), taken), 1u);
-  EXPECT_EQ(rows.take(1, from_ns(119), taken), 0u);
+  EXPECT_EQ(rows.take(0, from_ns(59), taken, nullptr), 0u);
+  EXPECT_EQ(rows.take(0, from_ns(60), taken, nullptr), 1u);
+  EXPECT_EQ(rows.take(1, from_ns(119), taken, nullptr), 0u);
   EXPECT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows.take(1, model::kMaxTime, taken), 1u);
+  EXPECT_EQ(rows.take(1, model::kMaxTime, taken, nullptr), 1u);
   EXPECT_TRUE(rows.empty(1));
   ASSERT_EQ(taken.size(), 2u);
   EXPECT_EQ(taken[0].partial.max, 5);
@@ -50,7 +50,7 @@ TEST(OpenRows, ListsEachChangedRowOnceAndSorted) {
   // Changed, taken, and its memory used again before the changes are asked for.
   add(rows, 0, 0, 2, 9);
   PartialRows gone;
-  rows.take(0, from_ns(60), gone);
+  rows.take(0, from_ns(60), gone, nullptr);
   add(rows, 0, 120, 4, 3);
   const PartialRows second = rows.take_changed();
   ASSERT_EQ(second.size(), 1u);
