@@ -234,6 +234,7 @@ void EdgeRole::tick() {
   uplink_.tick();
   origin_.tick(now);
   pump_origin();
+  if (trim_owed_ && now >= retry_trim_at_) trim(origin_.acknowledged());
   if (failed_commit_) {
     if (now >= retry_at_) commit();
   } else if (now - last_commit_ >= limit_ms(plan_.fleet, "commit_interval_ms")) {

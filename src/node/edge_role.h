@@ -85,6 +85,8 @@ class EdgeRole final : public Role {
   std::map<model::Sequence, std::pair<base::SteadyTime, std::uint64_t>> sealed_at_;  // for lag; samples in the chunk
   std::optional<Commit> failed_commit_;
   base::SteadyTime retry_at_{};
+  bool trim_owed_ = false;  // what was acknowledged is still on disk, and would be sent again after a start
+  base::SteadyTime retry_trim_at_{};
   base::SteadyTime last_commit_{};
   std::uint64_t samples_since_commit_ = 0;
   std::uint64_t samples_in_ = 0;

@@ -12,6 +12,12 @@
 
 namespace orla::node {
 
+namespace {
+
+constexpr std::chrono::milliseconds kRetryTrim{500};
+
+}  // namespace
+
 void EdgeRole::pump_origin() {
   for (std::vector<link::OriginCore::Action> actions = origin_.take_actions(); !actions.empty();
        actions = origin_.take_actions()) {
@@ -94,7 +100,10 @@ void EdgeRole::trim(model::Sequence through) {
     kept_.erase(kept_.begin(), kept_.upper_bound(through));
     return;
   }
-  if (absl::Status status = store_->trim(through); !status.ok()) {
+  absl::Status status = store_->trim(through);
+  trim_owed_ = !status.ok();
+  if (trim_owed_) {
+    retry_trim_at_ = world_.clock.steady_now() + kRetryTrim;
     world_.log.warn("cannot trim the outbox yet: {}", base::message(status));
   }
 }

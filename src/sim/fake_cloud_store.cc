@@ -1,5 +1,7 @@
 #include "sim/fake_cloud_store.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace orla::sim {
@@ -45,6 +47,42 @@ void FakeCloudStore::apply(const store::CloudCommit& commit) {
   cache_.forecasts += commit.forecasts.size();
 }
 
+std::string FakeCloudStore::look(const store::CloudCommit& commit) const {
+  for (const store::OriginRow& origin : commit.origins) {
+    const auto before = cache_.origins.find(origin.cursor.node);
+    if (before == cache_.origins.end()) continue;
+    const model::Cursor& old = before->second.cursor;
+    if (old.epoch == origin.cursor.epoch && origin.cursor.last < old.last) {
+      return fmt::format("the cursor of {} goes back from {} to {}", old.node, old.last, origin.cursor.last);
+    }
+    if (old.epoch == origin.cursor.epoch && origin.cursor.last == old.last && !(origin.cursor.chain == old.chain)) {
+      return fmt::format("the chain of {} changes at chunk {}", old.node, old.last);
+    }
+    for (const store::ClosedEpoch& closed : cache_.closed) {
+      if (closed.node == old.node && closed.epoch == origin.cursor.epoch) {
+        return fmt::format("a closed epoch of {} is the current one again", old.node);
+      }
+    }
+  }
+  for (const auto& [table, time] : commit.publication) {
+    const auto before = cache_.publication.find(table);
+    if (before != cache_.publication.end() && time < before->second) {
+      return fmt::format("the publication time of {} goes back", table);
+    }
+  }
+  for (const store::WindowRow& row : commit.windows) {
+    const auto before = cache_.windows.find({row.table, row.window, row.start, row.labels});
+    const std::uint64_t old = before == cache_.windows.end() ? 0 : before->second.revision;
+    const auto publication = cache_.publication.find(row.table);
+    const bool published = publication != cache_.publication.end() && publication->second >= row.end;
+    if (row.revision != old + (published ? 1 : 0)) {
+      return fmt::format("a window of {} {} has revision {} after {}; it was {}published", row.table, row.window,
+                         row.revision, old, published ? "" : "not ");
+    }
+  }
+  return "";
+}
+
 absl::Status FakeCloudStore::commit(const store::CloudCommit& commit) {
   if (absl::Status status = disk_.before_write("a commit"); !status.ok()) return status;
   ++commits_;
@@ -53,6 +91,7 @@ absl::Status FakeCloudStore::commit(const store::CloudCommit& commit) {
     for (const store::OriginRow& origin : commit.origins) kept_.origins[origin.cursor.node] = origin;
     disk_.after_write();
   }
+  if (kept_.problem.empty()) cache_.problem = kept_.problem = look(commit);
   apply(commit);
   if (disk_.bug != Bug::kLostWrite || commits_ % 2 == 1) kept_ = cache_;
   disk_.after_write();

@@ -25,6 +25,7 @@ struct CloudDisk {
   std::map<std::pair<std::string, std::int64_t>, store::StepProgress> steps;
   std::map<std::string, std::set<std::vector<model::Label>>> groups;
   std::uint64_t forecasts = 0;
+  std::string problem;  // the first commit that takes back what an earlier one said
 };
 
 class FakeCloudStore final : public store::CloudStore {
@@ -42,6 +43,8 @@ class FakeCloudStore final : public store::CloudStore {
 
  private:
   void apply(const store::CloudCommit& commit);
+  // What no commit may do, whatever happened.
+  std::string look(const store::CloudCommit& commit) const;
 
   CloudDisk& kept_;
   CloudDisk cache_;  // as the process sees it: the same, unless a bug is planted

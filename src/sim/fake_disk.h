@@ -1,24 +1,17 @@
-// How a simulated disk misbehaves: writes that fail, processes that die before or after one is durable.
+// How the storage of a simulated machine misbehaves: writes and reads that fail or take long, processes that die before
+// or after one is durable. What goes wrong is set by faults; a healthy disk does nothing of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
 #include "base/random.h"
 #include "sim/fake_loop.h"
+#include "sim/planted.h"
 
 namespace orla::sim {
-
-// Bugs that can be planted below or beside the real code, to see that the simulator notices.
-enum class Bug : std::uint8_t {
-  kNone,
-  kLostWrite,      // a commit says it is durable and is not, until the next one
-  kForgetJournal,  // an edge restores everything but its acceptance state and open slices
-  kCursorsApart,   // the cloud's cursors are durable and the windows of the same commit are not
-  kTrimOnRead,     // an edge drops a chunk once it was read to be sent
-  kSkipRows,       // an input loses a row
-};
 
 class FakeDisk {
  public:
@@ -30,8 +23,18 @@ class FakeDisk {
   void after_write();
   absl::Status before_read(const char* what);
 
-  bool healed = false;  // nothing fails any more
-  bool full = false;    // every write fails
+  // The process dies in the `writes`-th write from now on.
+  enum class Moment : std::uint8_t { kBefore, kAfter };
+  void doom(std::uint64_t writes, Moment moment, std::chrono::milliseconds down);
+  // Once: how long the process stays away that died in a write.
+  std::chrono::milliseconds down_for() const { return down_; }
+  // Nothing goes wrong any more.
+  void heal();
+
+  bool full = false;                 // every write fails
+  std::uint64_t fails_one_in = 0;    // writes and reads; 0: none
+  std::chrono::milliseconds slow{};  // what a write takes
+  FakeLoop* loop = nullptr;          // of the process that writes, if there is one
   Bug bug = Bug::kNone;
 
   struct Counters {
@@ -42,7 +45,13 @@ class FakeDisk {
   Counters counters;
 
  private:
+  void die();
+
   base::Random& random_;
+  std::uint64_t doomed_ = 0;  // counts down; 0: not doomed
+  Moment moment_ = Moment::kBefore;
+  bool now_ = false;  // this write is the one
+  std::chrono::milliseconds down_{};
 };
 
 }  // namespace orla::sim

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "link/ranges.h"
+
 namespace orla::sim {
 
 absl::StatusOr<store::EdgeRecovery> FakeEdgeStore::recover(const Progress& /*progress*/) {
@@ -11,11 +13,10 @@ absl::StatusOr<store::EdgeRecovery> FakeEdgeStore::recover(const Progress& /*pro
     if (entry.snapshot) out.journal.clear();
     out.journal.push_back(entry.state);
   }
-  if (disk_.bug == Bug::kForgetJournal && out.journal.size() > 1) out.journal.resize(out.journal.size() - 1);
   for (const auto& [sequence, chunk] : kept_.chunks) {
     store::OutboxEntry& entry = out.outbox.emplace_back();
     entry.sequence = sequence;
-    entry.bytes = chunk.rows.size();
+    entry.bytes = chunk.rows.size() + link::wire_bytes(chunk.range);
     entry.facts = chunk.facts;
     entry.tombstone = !chunk.range.note.tombstones.empty();
   }
@@ -71,13 +72,7 @@ absl::StatusOr<store::StoredChunk> FakeEdgeStore::load(model::Sequence sequence)
   if (absl::Status status = disk_.before_read("a chunk"); !status.ok()) return status;
   const auto found = cache_.chunks.find(sequence);
   if (found == cache_.chunks.end()) return absl::NotFoundError(fmt::format("chunk {} is not in the outbox", sequence));
-  store::StoredChunk chunk = found->second;
-  if (disk_.bug == Bug::kTrimOnRead) {
-    cache_.chunks.erase(found);
-    cache_.meta.acknowledged = sequence;
-    kept_ = cache_;
-  }
-  return chunk;
+  return found->second;
 }
 
 }  // namespace orla::sim

@@ -16,14 +16,15 @@ class FakeNetworkTest : public testing::Test {
   base::SeededRandom random{1};
   EventQueue queue;
   FakeNetwork network{queue, random};
+  Link link;
   FakeLoop child_loop{queue, [] {}};
   FakeLoop parent_loop{queue, [] {}};
 };
 
 TEST_F(FakeNetworkTest, KeepsTheOrderAndTellsBothEnds) {
   network.heal();
-  FakeUplink up(network, child_loop);
-  FakeDownlink down(network, parent_loop);
+  FakeUplink up(network, child_loop, link, "child");
+  FakeDownlink down(network, parent_loop, "parent");
   std::vector<std::uint64_t> arrived;
   std::vector<link::ConnectionId> opened, connected, up_closed, down_closed;
   up.set_events({[&](link::ConnectionId id) { connected.push_back(id); }, [](link::ConnectionId, link::DownMessage) {},
@@ -52,8 +53,8 @@ TEST_F(FakeNetworkTest, KeepsTheOrderAndTellsBothEnds) {
 
 TEST_F(FakeNetworkTest, ACutLosesWhatIsUnderWay) {
   network.heal();
-  FakeUplink up(network, child_loop);
-  FakeDownlink down(network, parent_loop);
+  FakeUplink up(network, child_loop, link, "child");
+  FakeDownlink down(network, parent_loop, "parent");
   int arrived = 0;
   up.set_events({});
   down.set_events({{}, [&](link::ConnectionId, const link::UpMessage&) { ++arrived; }, {}});
@@ -68,7 +69,7 @@ TEST_F(FakeNetworkTest, ACutLosesWhatIsUnderWay) {
 }
 
 TEST_F(FakeNetworkTest, NobodyThereIsAnError) {
-  FakeUplink up(network, child_loop);
+  FakeUplink up(network, child_loop, link, "child");
   std::vector<absl::Status> closed;
   up.set_events({{}, {}, [&](link::ConnectionId, const absl::Status& why) { closed.push_back(why); }});
   up.connect("nowhere", "parent");
@@ -79,8 +80,8 @@ TEST_F(FakeNetworkTest, NobodyThereIsAnError) {
 
 TEST_F(FakeNetworkTest, WhatArrivedAtAFrozenNodeIsReadWhenItWakes) {
   network.heal();
-  FakeUplink up(network, child_loop);
-  FakeDownlink down(network, parent_loop);
+  FakeUplink up(network, child_loop, link, "child");
+  FakeDownlink down(network, parent_loop, "parent");
   int arrived = 0;
   int closed = 0;
   up.set_events({});
@@ -98,6 +99,61 @@ TEST_F(FakeNetworkTest, WhatArrivedAtAFrozenNodeIsReadWhenItWakes) {
   parent_loop.thaw();
   EXPECT_EQ(arrived, 1);
   EXPECT_EQ(closed, 1);
+}
+
+TEST_F(FakeNetworkTest, ASlowLinkCarriesItsBytesAndHeartbeatsOvertake) {
+  link.bytes_per_s = 1000;
+  link.delay_min = link.delay_max = std::chrono::milliseconds(5);
+  FakeUplink up(network, child_loop, link, "child");
+  FakeDownlink down(network, parent_loop, "parent");
+  std::vector<std::pair<std::string, double>> arrived;
+  const auto now = [&] { return std::chrono::duration<double>(queue.now().time_since_epoch()).count(); };
+  up.set_events({});
+  down.set_events({{},
+                   [&](link::ConnectionId, const link::UpMessage& message) {
+                     arrived.emplace_back(std::holds_alternative<link::Heartbeat>(message) ? "heartbeat" : "frame",
+                                          now());
+                   },
+                   {}});
+  ASSERT_TRUE(down.listen("here").ok());
+  const link::ConnectionId id = up.connect("here", "parent");
+  drain();
+  const double began = now();
+  link::FrameMessage frame;
+  frame.rows = std::string(10'000, 'x');
+  const double bytes = static_cast<double>(link::wire_bytes(link::UpMessage(frame)));
+  up.send(id, frame);
+  up.send(id, link::Heartbeat{});
+  up.send(id, link::Heartbeat{});  // one that waits is enough
+  EXPECT_GE(up.queued_bytes(id), 10'000U);
+  drain();
+  ASSERT_EQ(arrived.size(), 2U);
+  EXPECT_EQ(arrived[0].first, "heartbeat");
+  EXPECT_LT(arrived[0].second - began, 0.15) << "it waits for a piece at most";
+  EXPECT_EQ(arrived[1].first, "frame");
+  EXPECT_NEAR(arrived[1].second - began, bytes / 1000, 0.1);
+  EXPECT_EQ(up.queued_bytes(id), 0U);
+}
+
+TEST_F(FakeNetworkTest, ABusyLoopTakesMessagesInOrderWhenItIsFree) {
+  FakeUplink up(network, child_loop, link, "child");
+  FakeDownlink down(network, parent_loop, "parent");
+  std::vector<std::uint64_t> arrived;
+  up.set_events({});
+  down.set_events({{},
+                   [&](link::ConnectionId, const link::UpMessage& message) {
+                     arrived.push_back(std::get<link::OpenEpoch>(message).request);
+                     parent_loop.spend(std::chrono::seconds(1));
+                   },
+                   {}});
+  ASSERT_TRUE(down.listen("here").ok());
+  const link::ConnectionId id = up.connect("here", "parent");
+  const base::SteadyTime began = queue.now();
+  for (std::uint64_t i = 1; i <= 5; ++i) up.send(id, link::OpenEpoch{i, "n", {}, {}});
+  drain();
+  EXPECT_EQ(arrived, (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
+  EXPECT_GE(queue.now() - began, std::chrono::seconds(4));
+  EXPECT_EQ(parent_loop.spent(), std::chrono::seconds(5));
 }
 
 }  // namespace

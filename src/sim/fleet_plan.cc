@@ -30,6 +30,8 @@ std::string node(const std::string& name, const char* layer, int port, const std
   return text;
 }
 
+constexpr std::uint64_t kLargeOneIn = 30;  // fleets
+
 constexpr const char* kRollups = R"(
 [[rollup]]
 name = "plug_load"
@@ -66,16 +68,18 @@ model = "debs2014"
 steps = ["5m"]
 )";
 
-}  // namespace
+std::string input(base::Random& random, const std::string& node) {
+  return fmt::format("[[input]]\nnode = \"{}\"\npath = \"simulated.csv\"\nmax_jump = \"{}\"\n", node,
+                     one_of<std::string>(random, {"0s", "10m", "8h"}));
+}
 
-absl::StatusOr<model::Plan> random_plan(base::Random& random) {
-  std::string text = fmt::format("[fleet]\nname = \"simulated\"\nzone = \"{}\"\n",
-                                 one_of<std::string>(random, {"UTC", "Europe/Berlin", "Asia/Kolkata"}));
+// One to four edges, up to two levels of aggregators of up to two nodes each.
+std::string small_fleet(base::Random& random) {
   const std::uint64_t edges = 1 + random.below(4);
   const std::uint64_t low = random.below(3);
   const std::uint64_t high = low == 0 ? 0 : random.below(3);
   int port = 7000;
-  text += node("cloud", "cloud", port++, "");
+  std::string text = node("cloud", "cloud", port++, "");
   std::vector<std::string> high_names;
   std::vector<std::string> low_names;
   for (std::uint64_t i = 0; i < high; ++i) {
@@ -98,12 +102,52 @@ absl::StatusOr<model::Plan> random_plan(base::Random& random) {
     text += node(name, "edge", 0, parents);
     if (random.below(3) == 0) text += "durability = \"memory\"\n";
     const std::uint64_t count = 1 + random.below(2);
-    for (std::uint64_t k = 0; k < count; ++k) {
-      inputs += fmt::format("[[input]]\nnode = \"{}\"\npath = \"simulated.csv\"\nmax_jump = \"{}\"\n", name,
-                            one_of<std::string>(random, {"0s", "10m", "8h"}));
+    for (std::uint64_t k = 0; k < count; ++k) inputs += input(random, name);
+  }
+  return text + inputs;
+}
+
+// Two to four sites of edges with a group of aggregators each, regional ones above them in most fleets, and central
+// ones above those in some: one to three levels.
+std::string large_fleet(base::Random& random) {
+  const std::uint64_t levels = 1 + random.below(3);
+  const std::uint64_t sites = 2 + random.below(3);
+  int port = 7000;
+  std::string text = node("cloud", "cloud", port++, "");
+  std::string inputs;
+  std::string above = R"(["cloud"])";
+  for (std::uint64_t level = levels; level > 1; --level) {
+    std::vector<std::string> names;
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      names.push_back(fmt::format("{}-{}", level == 3 ? "central" : "region", i + 1));
+      text += node(names.back(), "aggregator", port++, above);
+    }
+    above = fmt::format("[{}, \"cloud\"]", quoted(names));
+  }
+  for (std::uint64_t site = 1; site <= sites; ++site) {
+    std::vector<std::string> group;
+    const std::uint64_t members = 1 + random.below(3);
+    for (std::uint64_t i = 0; i < members; ++i) {
+      group.push_back(fmt::format("site-{}-{}", site, i + 1));
+      text += node(group.back(), "aggregator", port++, above);
+    }
+    const std::uint64_t edges = 3 + random.below(10);
+    for (std::uint64_t i = 0; i < edges; ++i) {
+      const std::string name = fmt::format("edge-{}-{}", site, i + 1);
+      text += node(name, "edge", 0, fmt::format("[{}, \"cloud\"]", quoted(group)));
+      if (random.below(3) == 0) text += "durability = \"memory\"\n";
+      inputs += input(random, name);
     }
   }
-  text += inputs;
+  return text + inputs;
+}
+
+}  // namespace
+
+absl::StatusOr<model::Plan> random_plan(base::Random& random) {
+  std::string text = fmt::format("[fleet]\nname = \"simulated\"\nzone = \"{}\"\n",
+                                 one_of<std::string>(random, {"UTC", "Europe/Berlin", "Asia/Kolkata"}));
+  text += random.below(kLargeOneIn) == 0 ? large_fleet(random) : small_fleet(random);
   text += fmt::format(
       "[[metric]]\nname = \"load\"\nunit = \"W\"\ndecimals = {}\ndisorder = \"{}\"\nallowed_lateness = \"{}\"\n",
       random.below(4), one_of<std::string>(random, {"0s", "30s", "5m"}),
@@ -129,6 +173,7 @@ absl::StatusOr<model::Plan> random_plan(base::Random& random) {
   limits["credit_bytes"] = pick(300, 20'000);
   limits["outbox_bytes"] = pick(2'000, 200'000);
   limits["cached_window_rows"] = pick(1, 500);
+  limits["parked_rows"] = pick(50, 5'000);
   limits["heartbeat_ms"] = 200;
   limits["parent_timeout_ms"] = pick(700, 2'500);
   limits["reconnect_min_ms"] = 50;

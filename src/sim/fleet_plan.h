@@ -1,5 +1,6 @@
-// A random fleet, small enough to be run a thousand times: one to four edges on disk or in memory, up to two levels of
-// aggregators, one cloud; merge, across-series and chained rollups; every bound so low that it is met.
+// A random fleet, small enough to be run a thousand times: mostly one to four edges on disk or in memory, up to two
+// levels of aggregators, one cloud; now and then dozens of nodes at several sites, up to three levels. Merge,
+// across-series and chained rollups; every bound so low that it is met.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -19,15 +20,18 @@ namespace {
 
 constexpr seconds kFaults{8};       // how long things go wrong
 constexpr seconds kDrain{240};      // how long draining may take after that
-constexpr seconds kSettle{3};       // and how long it has to stay drained
+constexpr seconds kSettle{2};       // and how long it has to stay drained
 constexpr milliseconds kLook{100};  // how often it is looked at
 constexpr std::size_t kRows = 150;  // of one input, at most
 constexpr std::size_t kLeastRows = 30;
+constexpr std::size_t kLargeFleet = 12;  // nodes; its inputs are shorter
 
 // What no fault of a simulated world may make a node say.
 constexpr const char* kNever[] = {"lost data", "with other contents", "does not continue", "not have the contents",
                                   "malformed", "frame of child",      "is unusable",       "not in the outbox",
                                   "not kept"};
+
+enum Purpose : std::uint64_t { kPlan = 1, kScripts, kFaultList, kNetwork, kMachine };
 
 }  // namespace
 
@@ -40,9 +44,9 @@ class FleetWorld::Log final : public base::Logger {
   }
   void write(base::LogLevel level, std::string_view message) override {
     world_.say(fmt::format("{:10} {:5} {}", node_, base::to_string(level), message));
-    if (level != base::LogLevel::kError || !world_.problem_.empty()) return;
+    if (level != base::LogLevel::kError) return;
     for (const char* never : kNever) {
-      if (message.find(never) != std::string_view::npos) world_.problem_ = fmt::format("{}: {}", node_, message);
+      if (message.find(never) != std::string_view::npos) world_.problem(fmt::format("{}: {}", node_, message));
     }
   }
 
@@ -52,30 +56,67 @@ class FleetWorld::Log final : public base::Logger {
 };
 
 FleetWorld::FleetWorld(const WorldOptions& options)
-    : options_(options), random_(options.seed), network_(queue_, random_) {
-  absl::StatusOr<model::Plan> plan = random_plan(random_);
+    : options_(options),
+      network_random_(std::make_unique<base::SeededRandom>(derive(kNetwork, 0))),
+      network_(std::make_unique<FakeNetwork>(queue_, *network_random_)) {
+  base::SeededRandom plan_random(derive(kPlan, 0));
+  absl::StatusOr<model::Plan> plan = random_plan(plan_random);
   if (!plan.ok()) {
     problem_ = std::string(plan.status().message());
     return;
   }
   plan_ = *std::move(plan);
+  build();
+}
+
+// Every part has a random sequence of its own, so that leaving out a fault changes as little as possible of the rest.
+std::uint64_t FleetWorld::derive(std::uint64_t purpose, std::uint64_t number) const {
+  return base::SeededRandom(options_.seed * 0x9E3779B97F4A7C15U + purpose * 0xC2B2AE3D27D4EB4FU + number).next();
+}
+
+void FleetWorld::build() {
+  model::Fleet older = plan_.fleet;
+  older.metrics.front().decimals = (older.metrics.front().decimals + 1) % 4;
+  older_ = model::make_plan(std::move(older));
+
+  base::SeededRandom script_random(derive(kScripts, 0));
+  const std::size_t rows = plan_.fleet.nodes.size() > kLargeFleet ? kRows / 3 : kRows;
   int number = 0;
   for (const model::InputSpec& input : plan_.fleet.inputs) {
-    scripts_[input.key] = make_script(random_, input.key, ++number, kLeastRows + random_.below(kRows - kLeastRows));
+    scripts_[input.key] =
+        make_script(script_random, input.key, ++number, kLeastRows + script_random.below(rows - kLeastRows));
   }
+  base::SeededRandom fault_random(derive(kFaultList, 0));
+  faults_ = draw_faults(fault_random, plan_, options_.mix, kFaults);
+  watch_ = std::make_unique<Watch>(plan_, queue_, cloud_disk_);
+  tamper_ = std::make_unique<Tamper>(options_.bug, *network_, plan_, older_, cloud_disk_);
+  FakeNetwork::Hooks hooks;
+  hooks.sent_up = [this](const Wire& wire, const link::UpMessage& message) { watch_->sent_up(wire, message); };
+  hooks.sent_down = [this](const Wire& wire, const link::DownMessage& message) { watch_->sent_down(wire, message); };
+  hooks.arrives_up = [this](const WirePtr& wire, link::UpMessage& message) {
+    watch_->arrives_up(*wire);
+    tamper_->arrives_up(wire, message);
+  };
+  hooks.arrives_down = [this](const WirePtr& wire, link::DownMessage& message) {
+    watch_->arrives_down(*wire, message);
+  };
+  network_->set_hooks(std::move(hooks));
+  if (options_.bug == Bug::kStarve) network_->starve();
   for (const model::NodeSpec& spec : plan_.fleet.nodes) {
     auto machine = std::make_unique<Machine>();
     machine->spec = &spec;
+    machine->plan = &plan_;
+    machine->random = std::make_unique<base::SeededRandom>(derive(kMachine, machines_.size()));
     machine->clock = std::make_unique<FakeClock>(queue_);
-    machine->disk = std::make_unique<FakeDisk>(random_);
-    machine->disk->bug = options.bug;
+    machine->disk = std::make_unique<FakeDisk>(*machine->random);
+    machine->disk->bug = options_.bug;
     machine->log = std::make_unique<Log>(*this, spec.name);
     machines_.push_back(std::move(machine));
   }
 }
 
 FleetWorld::~FleetWorld() {
-  for (std::size_t i = 0; i < machines_.size(); ++i) end_life(i);
+  for (const auto& machine : machines_) end_life(*machine);
 }
 
 void FleetWorld::say(const std::string& text) {
@@ -84,47 +125,72 @@ void FleetWorld::say(const std::string& text) {
   std::fprintf(stderr, "%10.3f %s\n", at.count(), text.c_str());
 }
 
-milliseconds FleetWorld::pause(std::uint64_t up_to_ms) { return milliseconds(1 + random_.below(up_to_ms)); }
+void FleetWorld::problem(const std::string& text) {
+  if (text.empty() || !problem_.empty()) return;
+  say("!! " + text);
+  problem_ = text;
+}
 
-void FleetWorld::start(std::size_t index) {
-  Machine& machine = *machines_[index];
+FleetWorld::Machine* FleetWorld::machine(const std::string& name) {
+  for (const auto& machine : machines_) {
+    if (machine->spec->name == name) return machine.get();
+  }
+  return nullptr;
+}
+
+void FleetWorld::start(Machine& machine) {
   if (machine.life) return;
   ++machine.lives;
   machine.stopping = false;
   say(fmt::format("{} starts", machine.spec->name));
   machine.life = std::make_unique<Life>();
   Life& life = *machine.life;
-  life.random = std::make_unique<base::SeededRandom>(random_.next());
-  life.loop = std::make_unique<FakeLoop>(queue_, [this, index] { crash(index); });
-  life.loop->run([&] {
+  life.started = queue_.now();
+  life.connects_before = machine.link.connects;
+  life.random = std::make_unique<base::SeededRandom>(machine.random->next());
+  life.loop = std::make_unique<FakeLoop>(queue_, [this, &machine] { crash(machine, machine.disk->down_for()); });
+  machine.disk->loop = life.loop.get();
+  life.loop->run([this, &machine, &life] {
     const node::World world{*life.loop, *machine.clock, *life.random, *machine.log};
+    const model::Plan& plan = *machine.plan;
     const model::Layer layer = machine.spec->layer;
-    if (layer != model::Layer::kCloud) life.up = std::make_unique<FakeUplink>(network_, *life.loop);
-    if (layer != model::Layer::kEdge) life.down = std::make_unique<FakeDownlink>(network_, *life.loop);
+    if (layer != model::Layer::kCloud) {
+      life.up = std::make_unique<FakeUplink>(*network_, *life.loop, machine.link, machine.spec->name);
+    }
+    if (layer != model::Layer::kEdge) {
+      life.down = std::make_unique<FakeDownlink>(*network_, *life.loop, machine.spec->name);
+    }
     if (layer == model::Layer::kEdge) {
       if (machine.spec->durability == model::Durability::kDisk) {
-        life.edge_store = std::make_unique<FakeEdgeStore>(machine.edge_disk, *machine.disk);
+        life.edge_store = plant(options_.bug, std::make_unique<FakeEdgeStore>(machine.edge_disk, *machine.disk));
       }
-      life.pump = std::make_unique<FakeInputPump>(*life.loop, random_, scripts_, options_.bug);
+      life.pump = std::make_unique<FakeInputPump>(*life.loop, *machine.random, scripts_, options_.bug);
       life.role =
-          std::make_unique<node::EdgeRole>(plan_, *machine.spec, world, life.edge_store.get(), *life.up, *life.pump);
+          std::make_unique<node::EdgeRole>(plan, *machine.spec, world, life.edge_store.get(), *life.up, *life.pump);
     } else if (layer == model::Layer::kAggregator) {
-      life.role = std::make_unique<node::AggregatorRole>(plan_, *machine.spec, world, *life.down, *life.up);
+      life.role = std::make_unique<node::AggregatorRole>(plan, *machine.spec, world, *life.down, *life.up);
     } else {
+      tamper_->cloud_is_older(machine.plan == &older_);
       life.cloud_store = std::make_unique<FakeCloudStore>(cloud_disk_, *machine.disk);
-      life.role = std::make_unique<node::CloudRole>(plan_, *machine.spec, world, *life.cloud_store, *life.down);
+      life.role = std::make_unique<node::CloudRole>(plan, *machine.spec, world, *life.cloud_store, *life.down);
     }
-    if (const absl::Status status = life.role->start(); !status.ok() && problem_.empty()) {
-      problem_ = fmt::format("{} cannot start: {}", machine.spec->name, std::string(status.message()));
+    if (const absl::Status status = life.role->start(); !status.ok()) {
+      life.role.reset();
+      if (machine.disk->fails_one_in == 0) {
+        problem(fmt::format("{} cannot start: {}", machine.spec->name, std::string(status.message())));
+      }
+      say(fmt::format("{} cannot start: {}", machine.spec->name, std::string(status.message())));
+      // Whoever runs it tries again.
+      queue_.after({}, [this, &machine] { crash(machine, milliseconds(500)); });
     }
   });
 }
 
-void FleetWorld::end_life(std::size_t index) {
-  Machine& machine = *machines_[index];
+void FleetWorld::end_life(Machine& machine) {
   if (!machine.life) return;
   if (machine.life->role) observe(machine);
   const std::unique_ptr<Life> life = std::move(machine.life);
+  machine.disk->loop = nullptr;
   life->role.reset();
   life->pump.reset();
   life->edge_store.reset();
@@ -133,96 +199,34 @@ void FleetWorld::end_life(std::size_t index) {
   life->down.reset();
 }
 
-void FleetWorld::crash(std::size_t index) {
-  if (!machines_[index]->life) return;
-  say(fmt::format("{} crashes", machines_[index]->spec->name));
+void FleetWorld::die(Machine& machine) {
+  if (!machine.life) return;
+  say(fmt::format("{} dies", machine.spec->name));
+  end_life(machine);
+}
+
+void FleetWorld::crash(Machine& machine, milliseconds down) {
+  if (!machine.life) return;
   ++exercised_.crashes;
-  end_life(index);
-  queue_.after(pause(1500), [this, index] { start(index); });
+  die(machine);
+  queue_.after(down, [this, &machine] { start(machine); });
 }
 
 // SIGTERM, and a start some time later.
-void FleetWorld::stop(std::size_t index) {
-  Machine& machine = *machines_[index];
+void FleetWorld::stop(Machine& machine, milliseconds down) {
   if (!machine.life || machine.stopping || machine.life->loop->frozen()) return;
-  say(fmt::format("{} is asked to stop", machine.spec->name));
   ++exercised_.stops;
   machine.stopping = true;
   const std::uint64_t which = machine.lives;
-  Life& life = *machine.life;
-  life.loop->run([&] {
-    life.role->shutdown([this, index, which](node::StopReport) {
-      queue_.after({}, [this, index, which] {
-        if (machines_[index]->lives != which) return;
-        end_life(index);
-        queue_.after(pause(1000), [this, index] { start(index); });
+  machine.life->loop->run([this, &machine, which, down] {
+    machine.life->role->shutdown([this, &machine, which, down](node::StopReport) {
+      queue_.after({}, [this, &machine, which, down] {
+        if (machine.lives != which) return;
+        end_life(machine);
+        queue_.after(down, [this, &machine] { start(machine); });
       });
     });
   });
-}
-
-void FleetWorld::fault() {
-  if (healed_) return;
-  queue_.after(pause(500), [this] { fault(); });
-  const std::size_t index = random_.below(machines_.size());
-  Machine& machine = *machines_[index];
-  switch (random_.below(8)) {
-    case 0:
-      crash(index);
-      break;
-    case 1:
-      stop(index);
-      break;
-    case 2:
-      if (machine.life && !machine.life->loop->frozen()) {
-        say(fmt::format("{} freezes", machine.spec->name));
-        ++exercised_.freezes;
-        machine.life->loop->freeze();
-        queue_.after(pause(4000), [this, index, which = machine.lives] {
-          Machine& later = *machines_[index];
-          if (later.lives == which && later.life) later.life->loop->thaw();
-        });
-      }
-      break;
-    case 3:
-      machine.disk->full = true;
-      queue_.after(pause(1500), [&machine] { machine.disk->full = false; });
-      break;
-    case 4:
-      machine.clock->skew += milliseconds(random_.below(7'200'000)) - milliseconds(3'600'000);
-      break;
-    case 5:
-      take_over(machine);
-      break;
-    default:
-      if (machine.life && machine.life->up) exercised_.cuts += static_cast<unsigned>(network_.cut(*machine.life->up));
-  }
-}
-
-// An OpenEpoch of an earlier start of the node, delayed until now: it closes the present epoch.
-void FleetWorld::take_over(Machine& machine) {
-  if (machine.spec->layer != model::Layer::kEdge || !machine.life || !machine.life->up) return;
-  const auto origin = cloud_disk_.origins.find(machine.spec->name);
-  if (origin == cloud_disk_.origins.end()) return;
-  constexpr std::uint64_t kForgotten = std::uint64_t{1} << 60U;  // no request the edge waits for
-  const link::OpenEpoch open{kForgotten, machine.spec->name, model::Epoch{random_.next() | 1U},
-                             origin->second.cursor.epoch};
-  if (!network_.inject(*machine.life->up, open)) return;
-  say(fmt::format("{} has its epoch closed", machine.spec->name));
-  ++exercised_.takeovers;
-}
-
-void FleetWorld::heal() {
-  say("everything heals");
-  healed_ = true;
-  network_.heal();
-  for (std::size_t i = 0; i < machines_.size(); ++i) {
-    Machine& machine = *machines_[i];
-    machine.disk->healed = true;
-    machine.disk->full = false;
-    if (machine.life && machine.life->loop->frozen()) machine.life->loop->thaw();
-    start(i);
-  }
 }
 
 node::NodeStatus FleetWorld::status(const Machine& machine) const {
@@ -244,87 +248,102 @@ void FleetWorld::observe(Machine& machine) {
   }
 }
 
-bool FleetWorld::drained() {
+void FleetWorld::look() {
+  std::map<std::string, Watch::End> ends;
   for (const auto& machine : machines_) {
-    if (!machine->life || !machine->life->role || machine->stopping) return false;
+    if (!machine->life || !machine->life->role) continue;
     const node::NodeStatus now = status(*machine);
-    if (!now.drained || (now.chunks && now.chunks->pending > 0)) return false;
-    if (machine->spec->layer == model::Layer::kEdge) {
-      for (const node::InputStatus& input : now.inputs) {
-        if (!input.ended) return false;
-      }
-    }
+    watch_->looked(*machine->spec, now, machine->life->started,
+                   machine->link.connects - machine->life->connects_before);
+    if (!machine->stopping) ends[machine->spec->name] = {true, machine->life->loop->free_since()};
     if (now.uplink && now.uplink->connected && now.uplink->parent != machine->last_parent) {
       if (!machine->last_parent.empty()) ++exercised_.failovers;
       machine->last_parent = now.uplink->parent;
     }
   }
+  for (const WirePtr& wire : network_->wires()) watch_->looked(*wire, ends[wire->child], ends[wire->parent]);
+  if (!watch_->problem().empty()) problem(watch_->problem());
+  if (!cloud_disk_.problem.empty()) problem("the cloud's disk: " + cloud_disk_.problem);
+}
+
+bool FleetWorld::drained() {
+  for (const auto& machine : machines_) {
+    if (!machine->life || !machine->life->role || machine->stopping) return false;
+    const node::NodeStatus now = status(*machine);
+    if (!now.drained || (now.chunks && now.chunks->pending > 0)) return false;
+    // Drained or not: who heals finds a parent again.
+    if (now.uplink && !now.uplink->connected) return false;
+    if (machine->spec->layer == model::Layer::kEdge) {
+      for (const node::InputStatus& input : now.inputs) {
+        if (!input.ended) return false;
+      }
+    }
+  }
   return true;
+}
+
+void FleetWorld::start_again() {
+  say("-- everything is killed and starts once more");
+  phase_ = Phase::kAgain;
+  windows_before_ = cloud_disk_.windows;
+  for (const auto& machine : machines_) {
+    die(*machine);
+    start(*machine);
+  }
 }
 
 std::string FleetWorld::run() {
   if (!problem_.empty()) return problem_;
-  for (std::size_t i = 0; i < machines_.size(); ++i) {
-    queue_.after(pause(500), [this, i] { start(i); });
+  exercised_.nodes = machines_.size();
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < faults_.size(); ++i) {
+    if (!options_.keep || std::count(options_.keep->begin(), options_.keep->end(), i) > 0) kept.push_back(i);
   }
-  queue_.after(pause(1000), [this] { fault(); });
+  for (const std::size_t i : kept) {
+    queue_.after(faults_[i].at, [this, i] { happen(faults_[i]); });
+    if (faults_[i].kind == FaultKind::kUpgrade) machine(faults_[i].node)->plan = &older_;
+  }
+  for (const auto& machine : machines_) {
+    queue_.after(milliseconds(1 + machine->random->below(500)), [this, &machine = *machine] { start(machine); });
+  }
   const base::SteadyTime healed_at = queue_.now() + kFaults;
-  const base::SteadyTime end = healed_at + kDrain;
+  base::SteadyTime end = healed_at + kDrain;
   queue_.at(healed_at, [this] { heal(); });
   base::SteadyTime next_look = queue_.now();
-  base::SteadyTime drained_since = end;
+  base::SteadyTime drained_since = base::SteadyTime::max();
   while (problem_.empty() && queue_.step()) {
     if (queue_.now() < next_look) continue;
     next_look = queue_.now() + kLook;
-    if (!healed_) {
-      drained();  // only to see who moved where
-      continue;
-    }
+    look();
+    if (phase_ == Phase::kFaults) continue;
     if (!drained()) {
-      drained_since = end;
+      drained_since = base::SteadyTime::max();
       if (queue_.now() >= end) break;
-    } else if (drained_since == end) {
+    } else if (drained_since == base::SteadyTime::max()) {
       drained_since = queue_.now();
     } else if (queue_.now() - drained_since >= kSettle) {
-      break;
+      if (phase_ == Phase::kAgain) break;
+      problem(check());
+      if (!problem_.empty()) break;
+      start_again();
+      drained_since = base::SteadyTime::max();
+      end = queue_.now() + kDrain;
     }
   }
   exercised_.simulated_s = std::chrono::duration<double>(queue_.now().time_since_epoch()).count();
-  exercised_.lost_messages = network_.counters().lost;
+  exercised_.lost_messages = network_->counters().lost;
+  exercised_.slowed_messages = network_->counters().queued;
+  const Watch::Peaks& peaks = watch_->peaks();
+  exercised_.outbox_bytes = peaks.outbox_bytes;
+  exercised_.unresolved_bytes = peaks.unresolved_bytes;
+  exercised_.parked_rows = peaks.parked_rows;
+  exercised_.connects_per_s = peaks.connects_per_s;
   for (const auto& machine : machines_) exercised_.failed_writes += machine->disk->counters.failures;
-  if (!problem_.empty()) return problem_;
+  if (problem_.empty()) problem(phase_ == Phase::kAgain ? check_again() : check());
   for (const auto& machine : machines_) {
     if (machine->life && machine->life->role) observe(*machine);
   }
-  return check();
-}
-
-void Exercised::add(const Exercised& other) {
-  samples += other.samples;
-  windows += other.windows;
-  late += other.late;
-  rejected += other.rejected;
-  chunks += other.chunks;
-  duplicates += other.duplicates;
-  refusals += other.refusals;
-  crashes += other.crashes;
-  stops += other.stops;
-  freezes += other.freezes;
-  cuts += other.cuts;
-  lost_messages += other.lost_messages;
-  sessions += other.sessions;
-  failovers += other.failovers;
-  failed_writes += other.failed_writes;
-  takeovers += other.takeovers;
-  simulated_s += other.simulated_s;
-}
-
-std::string to_string(const Exercised& e) {
-  return fmt::format(
-      "{:.0f} s, samples {}, windows {}, late {}, rejected {}, chunks {}, duplicates {}, refusals {}, crashes {}, "
-      "stops {}, freezes {}, cuts {}, messages lost {}, sessions {}, failovers {}, failed writes {}, epochs closed {}",
-      e.simulated_s, e.samples, e.windows, e.late, e.rejected, e.chunks, e.duplicates, e.refusals, e.crashes, e.stops,
-      e.freezes, e.cuts, e.lost_messages, e.sessions, e.failovers, e.failed_writes, e.takeovers);
+  return problem_;
 }
 
 }  // namespace orla::sim

@@ -1,26 +1,32 @@
-// A whole fleet in one thread from one seed: the real roles on simulated clocks, loops, links, disks and inputs. Nodes
-// crash (also in the middle of a commit), freeze and stop in an orderly way; links are cut; disks fail and fill. Then
-// everything heals and drains, and the invariants are checked against a direct computation.
+// A whole fleet in one thread from one seed: the real roles on simulated clocks, loops, links, disks and inputs. Faults
+// (fault.h) come up for a while; then everything heals and drains, every node is killed and started once more, and the
+// invariants are checked against a direct computation. docs/simulator.md says which check covers which.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
 #include "model/plan.h"
 #include "node/role.h"
 #include "sim/event_queue.h"
+#include "sim/exercised.h"
 #include "sim/fake_clock.h"
 #include "sim/fake_cloud_store.h"
 #include "sim/fake_disk.h"
 #include "sim/fake_edge_store.h"
 #include "sim/fake_loop.h"
 #include "sim/fake_network.h"
+#include "sim/fault.h"
 #include "sim/script.h"
+#include "sim/tamper.h"
+#include "sim/watch.h"
 
 namespace orla::sim {
 
@@ -28,33 +34,12 @@ enum class Trace : std::uint8_t { kOff, kOn };
 
 struct WorldOptions {
   std::uint64_t seed = 1;
+  Mix mix = Mix::kAll;
   Bug bug = Bug::kNone;
   Trace trace = Trace::kOff;  // says on stderr what happens
+  // Of the faults drawn, only these happen, by number from 0; nothing: all of them.
+  std::optional<std::vector<std::size_t>> keep;
 };
-
-// What a run went through.
-struct Exercised {
-  std::uint64_t samples = 0;  // received by inputs
-  std::uint64_t windows = 0;  // compared
-  std::uint64_t late = 0;
-  std::uint64_t rejected = 0;
-  std::uint64_t chunks = 0;  // folded in at the cloud
-  std::uint64_t duplicates = 0;
-  std::uint64_t refusals = 0;
-  std::uint64_t crashes = 0;
-  std::uint64_t stops = 0;
-  std::uint64_t freezes = 0;
-  std::uint64_t cuts = 0;
-  std::uint64_t lost_messages = 0;
-  std::uint64_t sessions = 0;
-  std::uint64_t failovers = 0;
-  std::uint64_t failed_writes = 0;
-  std::uint64_t takeovers = 0;  // epochs closed behind an edge's back
-  double simulated_s = 0;
-
-  void add(const Exercised& other);
-};
-std::string to_string(const Exercised& e);
 
 class FleetWorld {
  public:
@@ -66,6 +51,8 @@ class FleetWorld {
   // Once. Empty when every invariant held; else what was wrong.
   std::string run();
   const Exercised& exercised() const { return exercised_; }
+  // All that were drawn.
+  const std::vector<Fault>& faults() const { return faults_; }
 
  private:
   class Log;
@@ -79,45 +66,75 @@ class FleetWorld {
     std::unique_ptr<store::CloudStore> cloud_store;
     std::unique_ptr<FakeInputPump> pump;
     std::unique_ptr<node::Role> role;
+    base::SteadyTime started{};
+    std::uint64_t connects_before = 0;
   };
   struct Machine {
     const model::NodeSpec* spec = nullptr;
+    const model::Plan* plan = nullptr;  // what it runs
+    std::unique_ptr<base::Random> random;
     std::unique_ptr<FakeClock> clock;
     std::unique_ptr<FakeDisk> disk;
     std::unique_ptr<Log> log;
+    Link link;
     EdgeDisk edge_disk;
     std::unique_ptr<Life> life;  // null: not running
     std::uint64_t lives = 0;
     bool stopping = false;
     std::string last_parent;
   };
+  enum class Phase : std::uint8_t { kFaults, kDraining, kAgain, kDone };
 
-  void start(std::size_t index);
-  void crash(std::size_t index);
-  void end_life(std::size_t index);
-  void stop(std::size_t index);
-  void fault();
+  std::uint64_t derive(std::uint64_t purpose, std::uint64_t number) const;
+  void build();
+  Machine* machine(const std::string& name);
+  void start(Machine& machine);
+  void die(Machine& machine);
+  void crash(Machine& machine, std::chrono::milliseconds down);
+  void stop(Machine& machine, std::chrono::milliseconds down);
+  void end_life(Machine& machine);
+  // fleet_faults.cc
+  void happen(const Fault& fault);
+  void happen_to_link(const Fault& fault, Machine& machine);
+  void happen_to_disk(const Fault& fault, Machine& machine);
+  void flap(Machine& machine, std::chrono::milliseconds period, base::SteadyTime until);
+  void cut(Machine& machine, FakeNetwork::Notice notice);
+  void freeze(Machine& machine, std::chrono::milliseconds lasts);
   void take_over(Machine& machine);
+  void upgrade(Machine& machine);
   void heal();
+  // What is looked at every now and then.
+  void look();
   bool drained();
   void observe(Machine& machine);
+  void start_again();
+  // fleet_check.cc
   std::string check();
+  std::string describe_undrained();
   std::string check_parents();
   std::string check_inputs(std::map<std::string, model::Ledger>& ledgers,
                            std::map<std::string, std::pair<model::Position, bool>>& ends);
+  std::string check_cloud();
+  std::string check_again();
+  std::string check_windows();
   void say(const std::string& text);
+  void problem(const std::string& text);
   node::NodeStatus status(const Machine& machine) const;
-  std::chrono::milliseconds pause(std::uint64_t up_to_ms);
 
   const WorldOptions options_;
-  base::SeededRandom random_;
   EventQueue queue_;
-  FakeNetwork network_;
+  std::unique_ptr<base::Random> network_random_;
+  std::unique_ptr<FakeNetwork> network_;
   model::Plan plan_;
+  model::Plan older_;  // of a cloud that is not upgraded yet
+  std::vector<Fault> faults_;
   std::map<std::string, Script> scripts_;
   CloudDisk cloud_disk_;
+  std::unique_ptr<Watch> watch_;
+  std::unique_ptr<Tamper> tamper_;
   std::vector<std::unique_ptr<Machine>> machines_;
-  bool healed_ = false;
+  Phase phase_ = Phase::kFaults;
+  std::map<CloudDisk::WindowKey, store::WindowRow> windows_before_;  // before everything started once more
   std::string problem_;
   Exercised exercised_;
 };
