@@ -60,7 +60,9 @@ void Watch::sent_down(const Wire& wire, const link::DownMessage& message) {
     for (const model::Cursor& cursor : ack->cursors) tells(wire, cursor);
   } else if (const auto* refused = std::get_if<link::Refused>(&message)) {
     for (const model::Cursor& cursor : refused->cursors) tells(wire, cursor);
-    if (!wire.doubled && refused->message.find("its credit is") != std::string::npos) {
+    // Refusals are handed down; one by a frame that came twice is no fault of the child.
+    doubled_ = doubled_ || wire.doubled;
+    if (!doubled_ && refused->message.find("its credit is") != std::string::npos) {
       problem(fmt::format("{} overdraws its credit at {}: {}", wire.child, wire.parent, refused->message));
     }
   } else if (const auto* opened = std::get_if<link::Opened>(&message)) {

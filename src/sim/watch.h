@@ -87,6 +87,7 @@ class Watch {
     std::map<std::string, std::uint64_t> received;
   };
   std::map<std::pair<model::NodeName, model::Epoch>, Said> said_;
+  bool doubled_ = false;  // some frame arrived twice
   Peaks peaks_;
   std::string problem_;
 };
