@@ -1,5 +1,6 @@
 #include "link/grpc_call.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace orla::link {
@@ -10,7 +11,7 @@ bool GrpcCall::send(std::string bytes, Precedence precedence) {
   Lock lock(mutex_);
   if (closing_ || failed_ || read_ended_ || phase_ > Phase::kOpen) return true;
   const std::size_t size = bytes.size();
-  if (queue_.bytes() + size > kMaxQueuedBytes) return false;
+  if (queue_.bytes() + cutting_.size() - cut_bytes_ + size > kMaxQueuedBytes) return false;
   queue_.push(std::move(bytes), size, precedence);
   settle(std::move(lock));
   return true;
@@ -30,7 +31,7 @@ void GrpcCall::fail(const absl::Status& why) {
   if (failed_) return;
   failed_ = true;
   if (!reason_.has_value()) reason_ = why;
-  queue_.clear();
+  drop_queue();
   settle(std::move(lock));
 }
 
@@ -58,13 +59,25 @@ void GrpcCall::delivered(std::size_t bytes) {
 
 std::size_t GrpcCall::queued_bytes() const {
   const Lock lock(mutex_);
-  return queue_.bytes() + writing_bytes_;
+  return queue_.bytes() + cutting_.size() - cut_bytes_ + writing_bytes_;
+}
+
+void GrpcCall::tick(base::SteadyTime now) {
+  Lock lock(mutex_);
+  if (phase_ != Phase::kOpen) return;
+  std::optional<std::string> heartbeat = owner_.heartbeat(now);
+  if (!heartbeat.has_value() || !greeted_ || closing_ || failed_) return;
+  if (now - written_ < owner_.heartbeat_interval()) return;
+  const std::size_t size = heartbeat->size();
+  queue_.push(*std::move(heartbeat), size, Precedence::kHeartbeat);
+  settle(std::move(lock));
 }
 
 void GrpcCall::begun() {
   const Lock lock(mutex_);
   self_ = shared_from_this();
   thread_.call_begins();
+  thread_.add(weak_from_this());
 }
 
 void GrpcCall::start_done(bool ok) {
@@ -86,18 +99,46 @@ void GrpcCall::refuse(const absl::Status& why) {
   settle(std::move(lock));
 }
 
-void GrpcCall::read_done(bool ok, std::string_view bytes) {
-  absl::Status received;
-  if (ok) {
-    std::shared_ptr<GrpcCall> self;
-    {
-      const Lock lock(mutex_);
-      undelivered_bytes_ += bytes.size();
-      ++undelivered_messages_;
-      self = self_;
-    }
-    received = owner_.received(self, bytes);  // decodes: not under the lock
+void GrpcCall::peer_lives() {
+  const base::SteadyTime now = clock_.steady_now();
+  if (now - told_alive_ < owner_.heartbeat_interval() / 4) return;
+  told_alive_ = now;
+  owner_.heard(self_);
+}
+
+absl::Status GrpcCall::deliver(std::string_view message) {
+  {
+    const Lock lock(mutex_);
+    undelivered_bytes_ += message.size();
+    ++undelivered_messages_;
   }
+  return owner_.received(self_, message);  // decodes: not under the lock
+}
+
+absl::Status GrpcCall::take(std::string_view bytes) {
+  const absl::StatusOr<Parcel> parcel = open_parcel(bytes);
+  if (!parcel.ok()) return parcel.status();
+  {
+    const Lock lock(mutex_);
+    if (parcel->kind == Parcel::Kind::kReceived) {
+      if (absl::Status status = window_.confirmed(clock_.steady_now(), parcel->received); !status.ok()) return status;
+    }
+    read_bytes_ += parcel->bytes;
+    if (parcel->marked) confirm_ = read_bytes_;
+  }
+  if (parcel->kind == Parcel::Kind::kMessage && (!parcel->content.empty() || !parcel->marked)) {
+    return deliver(parcel->content);
+  }
+  if (parcel->kind == Parcel::Kind::kPiece || parcel->kind == Parcel::Kind::kLast) {
+    if (absl::Status status = joiner_.add(*parcel); !status.ok()) return status;
+  }
+  if (parcel->kind == Parcel::Kind::kLast) return deliver(joiner_.take());
+  peer_lives();
+  return absl::OkStatus();
+}
+
+void GrpcCall::read_done(bool ok, std::string_view bytes) {
+  const absl::Status received = ok ? take(bytes) : absl::OkStatus();
   Lock lock(mutex_);
   reading_ = false;
   --operations_;
@@ -105,7 +146,7 @@ void GrpcCall::read_done(bool ok, std::string_view bytes) {
   if (!received.ok() && !failed_) {
     failed_ = true;
     if (!reason_.has_value()) reason_ = received;
-    queue_.clear();
+    drop_queue();
   }
   settle(std::move(lock));
 }
@@ -117,7 +158,7 @@ void GrpcCall::write_done(bool ok) {
   --operations_;
   if (!ok) {
     write_failed_ = true;
-    queue_.clear();
+    drop_queue();
   }
   settle(std::move(lock));
 }
@@ -141,6 +182,64 @@ void GrpcCall::settle(Lock lock) {
   if (last != nullptr) thread_.call_ends();
 }
 
+void GrpcCall::drop_queue() {
+  queue_.clear();
+  cutting_.clear();
+  cut_bytes_ = 0;
+}
+
+bool GrpcCall::may_write() const {
+  if (!queue_.empty() && queue_.next() != Precedence::kData) return true;
+  return data_waits() && (window_.open() || window_.stuck());
+}
+
+std::string GrpcCall::next_data() {
+  const std::size_t most = window_.piece_bytes();
+  if (cutting_.empty()) {
+    if (queue_.next_bytes() <= most) return queue_.pop();
+    cutting_ = queue_.pop();
+  }
+  const std::size_t begin = cut_bytes_;
+  cut_bytes_ = std::min(begin + most, cutting_.size());
+  const bool last = cut_bytes_ == cutting_.size();
+  std::string piece = encode_piece(std::string_view(cutting_).substr(begin, cut_bytes_ - begin), last);
+  if (last) {
+    cutting_ = {};
+    cut_bytes_ = 0;
+  }
+  return piece;
+}
+
+void GrpcCall::write_next() {
+  const base::SteadyTime now = clock_.steady_now();
+  std::string bytes;
+  bool counts = true;
+  if (!queue_.empty() && queue_.next() != Precedence::kData) {
+    if (queue_.next() == Precedence::kGreeting) greeted_ = true;
+    bytes = queue_.pop();
+  } else if (confirm_.has_value()) {
+    bytes = encode_received(*confirm_);
+    confirm_.reset();
+    counts = false;
+  } else if (data_waits() && window_.stuck()) {
+    bytes = kMark;
+    window_.mark(now);
+    counts = false;
+  } else if (data_waits() && window_.open()) {
+    bytes = next_data();
+  } else {
+    return;
+  }
+  const SendWindow::Next next = data_waits() ? SendWindow::Next::kMore : SendWindow::Next::kNothing;
+  if (counts && window_.sent(now, bytes.size(), next)) bytes.insert(0, kMark);
+  written_ = now;
+  writing_ = true;
+  writing_bytes_ = bytes.size();
+  ++operations_;
+  // What gRPC holds back for more to come would never be confirmed: more has to come for certain.
+  begin_write(std::move(bytes), may_write());
+}
+
 std::shared_ptr<GrpcCall> GrpcCall::advance() {
   if (phase_ == Phase::kStarting) {
     if (failed_ && !cancelled_) {
@@ -151,15 +250,9 @@ std::shared_ptr<GrpcCall> GrpcCall::advance() {
   }
   if (phase_ == Phase::kOpen) {
     const bool writable = !write_failed_ && !failed_ && !read_ended_;
-    if (writable && !writing_ && !queue_.empty()) {
-      std::string bytes = queue_.pop();
-      writing_ = true;
-      writing_bytes_ = bytes.size();
-      ++operations_;
-      begin_write(std::move(bytes), !queue_.empty());
-    }
+    if (writable && !writing_) write_next();
     bool finish = read_ended_ || failed_;
-    if (!finish && closing_ && !close_begun_ && !writing_ && queue_.empty()) {
+    if (!finish && closing_ && !close_begun_ && !writing_ && !data_waits()) {
       close_begun_ = true;
       finish = begin_close();
       if (!finish) ++operations_;

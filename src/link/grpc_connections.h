@@ -34,7 +34,15 @@ class GrpcConnections final : public GrpcCall::Owner {
   using Decode = absl::StatusOr<std::optional<In>> (*)(std::string_view bytes);
 
   GrpcConnections(base::Loop& loop, base::Logger& logger, GrpcOptions options, Decode decode)
-      : loop_(loop), logger_(logger), options_(options), decode_(decode), state_(std::make_shared<State>()) {}
+      : loop_(loop),
+        logger_(logger),
+        options_(options),
+        decode_(decode),
+        heartbeat_(encode(Out(Heartbeat{})).value().front()),
+        state_(std::make_shared<State>()),
+        watch_(std::make_shared<LoopWatch>()) {
+    watch_->ran = clock_.steady_now();
+  }
 
   void set_events(Events events) { state_->events = std::move(events); }
   // On any thread.
@@ -119,6 +127,30 @@ class GrpcConnections final : public GrpcCall::Owner {
     return absl::OkStatus();
   }
 
+  void heard(const std::shared_ptr<GrpcCall>& call) override {
+    loop_.post([weak = std::weak_ptr<State>(state_), id = call->id()] {
+      const std::shared_ptr<State> state = weak.lock();
+      if (!state) return;
+      const auto found = state->calls.find(id);
+      if (found != state->calls.end() && !found->second.closing && state->events.message) {
+        state->events.message(id, In(Heartbeat{}));
+      }
+    });
+  }
+
+  std::optional<std::string> heartbeat(base::SteadyTime now) override {
+    if (!watch_->asked.exchange(true)) {
+      loop_.post([watch = watch_] {
+        watch->ran = base::SystemClock().steady_now();
+        watch->asked = false;
+      });
+    }
+    if (now - watch_->ran.load() > options_.stall_limit) return std::nullopt;
+    return heartbeat_;
+  }
+
+  std::chrono::nanoseconds heartbeat_interval() const override { return options_.heartbeat; }
+
   void ended(const std::shared_ptr<GrpcCall>& call, const absl::Status& why) override {
     loop_.post([weak = std::weak_ptr<State>(state_), id = call->id(), why] {
       const std::shared_ptr<State> state = weak.lock();
@@ -136,6 +168,12 @@ class GrpcConnections final : public GrpcCall::Owner {
     std::map<ConnectionId, Entry> calls;
   };
 
+  // When the loop ran something last, as far as it has been asked.
+  struct LoopWatch {
+    std::atomic<base::SteadyTime> ran;
+    std::atomic<bool> asked = false;
+  };
+
   GrpcCall* find(ConnectionId id) {
     const auto found = state_->calls.find(id);
     return found == state_->calls.end() || found->second.closing ? nullptr : found->second.call.get();
@@ -150,8 +188,11 @@ class GrpcConnections final : public GrpcCall::Owner {
   base::Logger& logger_;
   const GrpcOptions options_;
   const Decode decode_;
+  const std::string heartbeat_;
+  const base::SystemClock clock_;
   std::atomic<std::uint64_t> next_id_ = 1;
   const std::shared_ptr<State> state_;
+  const std::shared_ptr<LoopWatch> watch_;
 };
 
 }  // namespace orla::link

@@ -105,7 +105,7 @@ class Listener {
     std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
     queue_ = queue.get();
     server_ = builder.BuildAndStart();
-    thread_.emplace(std::move(queue));
+    thread_.emplace(std::move(queue), options_.heartbeat / 4);
     if (server_ == nullptr || port == 0) return why_not_bound(address);
     thread_->call_begins();  // the call that waits for the next child
     wait_for_child();

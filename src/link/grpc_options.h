@@ -5,7 +5,13 @@
 
 namespace orla::link {
 
+// A loop that has run nothing for so long is not spoken for any more: the node counts as dead.
+inline constexpr std::chrono::seconds kStallLimit{30};
+
 struct GrpcOptions {
+  // How often a peer has to hear something. A carrier says so itself when its loop is too busy to.
+  std::chrono::milliseconds heartbeat{500};
+  std::chrono::milliseconds stall_limit{kStallLimit};
   // Until a parent has answered a connection; then it is closed with DeadlineExceeded.
   std::chrono::milliseconds connect_deadline{2'000};
   // Until close() has sent what is queued; then the connection is cut.

@@ -2,9 +2,11 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
+#include <grpc/support/time.h>
 #include <grpcpp/completion_queue.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace orla::link {
@@ -21,8 +23,8 @@ void settle_grpc_log(bool verbose) {
   });
 }
 
-GrpcThread::GrpcThread(std::unique_ptr<grpc::CompletionQueue> queue)
-    : queue_(std::move(queue)), thread_([this] { serve(); }) {
+GrpcThread::GrpcThread(std::unique_ptr<grpc::CompletionQueue> queue, std::chrono::milliseconds interval)
+    : queue_(std::move(queue)), interval_(interval), thread_([this] { serve(); }) {
   pthread_setname_np(thread_.native_handle(), "grpc-carrier");
 }
 
@@ -51,10 +53,39 @@ void GrpcThread::stop() {
   thread_.join();
 }
 
+void GrpcThread::add(std::weak_ptr<Ticking> ticking) {
+  const std::lock_guard lock(mutex_);
+  ticking_.push_back(std::move(ticking));
+}
+
+void GrpcThread::tick(base::SteadyTime now) {
+  std::vector<std::shared_ptr<Ticking>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(ticking_, [&all](const std::weak_ptr<Ticking>& one) {
+      std::shared_ptr<Ticking> still = one.lock();
+      if (still == nullptr) return true;
+      all.push_back(std::move(still));
+      return false;
+    });
+  }
+  for (const std::shared_ptr<Ticking>& one : all) one->tick(now);
+}
+
 void GrpcThread::serve() {
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue_->Next(&tag, &ok)) (*static_cast<Completion*>(tag))(ok);
+  const gpr_timespec interval = gpr_time_from_millis(interval_.count(), GPR_TIMESPAN);
+  base::SteadyTime next_tick = clock_.steady_now() + interval_;
+  while (true) {
+    void* tag = nullptr;
+    bool ok = false;
+    const auto next = queue_->AsyncNext(&tag, &ok, gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), interval));
+    if (next == grpc::CompletionQueue::SHUTDOWN) return;
+    if (next == grpc::CompletionQueue::GOT_EVENT) (*static_cast<Completion*>(tag))(ok);
+    const base::SteadyTime now = clock_.steady_now();
+    if (now < next_tick) continue;
+    tick(now);
+    next_tick = now + interval_;
+  }
 }
 
 }  // namespace orla::link

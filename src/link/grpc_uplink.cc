@@ -103,7 +103,7 @@ class GrpcUplink final : public UplinkCarrier {
       : loop_(loop),
         options_(options),
         connections_(loop, logger, options, decode_down),
-        thread_(std::make_unique<grpc::CompletionQueue>()) {}
+        thread_(std::make_unique<grpc::CompletionQueue>(), options.heartbeat / 4) {}
 
   ~GrpcUplink() override {
     connections_.set_events({});

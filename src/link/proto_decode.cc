@@ -285,6 +285,11 @@ absl::StatusOr<DownMessage> take(wire::Opened& in) {
 
 absl::StatusOr<DownMessage> take(wire::Rejected& in) { return Rejected{std::move(*in.mutable_message())}; }
 
+// A stream has taken its pieces and confirmations out before (src/link/pieces.h).
+absl::Status inside_a_message() {
+  return malformed("piece", "one inside another message", "pieces and confirmations by themselves");
+}
+
 absl::StatusOr<std::optional<UpMessage>> take(wire::Up& in) {
   absl::StatusOr<UpMessage> taken;
   switch (in.message_case()) {
@@ -303,6 +308,9 @@ absl::StatusOr<std::optional<UpMessage>> take(wire::Up& in) {
     case wire::Up::kHeartbeat:
       taken = UpMessage(Heartbeat{});
       break;
+    case wire::Up::kPiece:
+    case wire::Up::kReceived:
+      return inside_a_message();
     case wire::Up::MESSAGE_NOT_SET:
       return std::nullopt;
   }
@@ -331,6 +339,9 @@ absl::StatusOr<std::optional<DownMessage>> take(wire::Down& in) {
     case wire::Down::kHeartbeat:
       taken = DownMessage(Heartbeat{});
       break;
+    case wire::Down::kPiece:
+    case wire::Down::kReceived:
+      return inside_a_message();
     case wire::Down::MESSAGE_NOT_SET:
       return std::nullopt;
   }

@@ -19,7 +19,8 @@
 
 namespace orla::link {
 
-// Carrier is UplinkCarrier or DownlinkCarrier, In what it receives. Fails the test when a callback is run elsewhere
+// Carrier is UplinkCarrier or DownlinkCarrier, In what it receives. Heartbeats, of which a carrier may add some of its
+// own, are kept apart. Fails the test when a callback is run elsewhere
 // than on the loop, a message comes after the end, or an end comes twice.
 template <typename Carrier, typename In>
 class End {
@@ -38,7 +39,11 @@ class End {
       events.message = [this](ConnectionId id, In message) {
         note([&] {
           EXPECT_FALSE(closed_.contains(id)) << "a message after the end";
-          messages_[id].push_back(std::move(message));
+          if (std::holds_alternative<Heartbeat>(message)) {
+            heartbeats_[id].push_back({std::chrono::steady_clock::now(), messages_[id].size()});
+          } else {
+            messages_[id].push_back(std::move(message));
+          }
         });
       };
       events.closed = [this](ConnectionId id, const absl::Status& why) {
@@ -89,6 +94,15 @@ class End {
     const std::lock_guard lock(mutex_);
     return messages_[id];
   }
+  struct SignOfLife {
+    std::chrono::steady_clock::time_point at;
+    std::size_t messages_before;
+  };
+  std::vector<SignOfLife> wait_heartbeats(ConnectionId id, std::size_t count) {
+    wait([&] { return heartbeats_[id].size() >= count; });
+    const std::lock_guard lock(mutex_);
+    return heartbeats_[id];
+  }
   std::size_t count_closed() {
     const std::lock_guard lock(mutex_);
     return closed_.size();
@@ -131,6 +145,7 @@ class End {
   std::condition_variable changed_;
   std::vector<ConnectionId> opened_;  // guarded by mutex_, as all below
   std::map<ConnectionId, std::vector<In>> messages_;
+  std::map<ConnectionId, std::vector<SignOfLife>> heartbeats_;
   std::map<ConnectionId, absl::Status> closed_;
 };
 

@@ -55,6 +55,9 @@ class SendQueue {
     return item;
   }
   bool empty() const { return items_.empty(); }
+  // Of what pop() would give. Not empty.
+  Precedence next() const { return items_.front().precedence; }
+  std::size_t next_bytes() const { return items_.front().bytes; }
   std::size_t bytes() const { return bytes_; }
   void clear() {
     items_.clear();
