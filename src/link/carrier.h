@@ -2,6 +2,7 @@
 // the messages of one connection in order, each at most once, until the connection ends; nothing else is promised.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,22 +19,18 @@ enum class ConnectionId : std::uint64_t {};
 
 // Rules of both sides
 //   All methods are called, and the carrier is destroyed, on the node's loop, or while that loop runs nothing; every
-//   callback is run there (posted, never from inside a method). Callbacks may call every method.
-//   Each connection ends with exactly one `closed`, also after close() on this side (then with OK; messages that arrive
-//   meanwhile are dropped), except when the carrier is destroyed, which ends its connections without a word here.
-//   A callback that is not set is not called.
-//   What a peer gets wrong (bytes that are no message, a send queue that it does not empty) ends its connection with a
-//   status that says so.
-
-// Rules of both sides
-//   All methods are called, and the carrier is destroyed, on the node's loop, or while that loop runs nothing; every
 //   callback is run there (posted, never from inside a method). Callbacks may call every method but set_events(), and
 //   do not destroy the carrier.
 //   Each connection ends with exactly one `closed`, also after close() on this side (then with OK; messages that arrive
 //   meanwhile are dropped), except when the carrier is destroyed, which ends its connections without a word here.
 //   A callback that is not set is not called.
+//   Part of a large message that arrives is a sign of life: a Heartbeat is delivered for it. A carrier may send
+//   Heartbeats of its own, so that a peer does not take a node with a busy loop for a dead one.
 //   What a peer gets wrong (bytes that are no message, a send queue that it does not empty) ends its connection with a
 //   status that says so.
+
+// Ticks of a session that are so far apart: this node itself was busy, or stopped, meanwhile.
+inline constexpr std::chrono::milliseconds kSleep{250};
 
 // The child's side: a few connections at a time (a session, and a try at a better parent).
 class UplinkCarrier {

@@ -30,7 +30,10 @@ Downlink::~Downlink() {
 absl::StatusOr<std::string> Downlink::listen(const std::string& address) { return carrier_.listen(address); }
 
 void Downlink::tick() {
-  core_.tick(clock_.steady_now());
+  const base::SteadyTime now = clock_.steady_now();
+  if (ticked_.has_value() && now - *ticked_ >= kSleep) core_.slept(now, now - *ticked_);
+  ticked_ = now;
+  core_.tick(now);
   run();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -42,6 +43,7 @@ class Downlink {
   DownlinkCarrier& carrier_;
   const base::Clock& clock_;
   Callbacks callbacks_;
+  std::optional<base::SteadyTime> ticked_;
   bool running_ = false;
 };
 

@@ -111,6 +111,10 @@ void DownlinkCore::tick(base::SteadyTime now) {
   }
 }
 
+void DownlinkCore::slept(base::SteadyTime now, std::chrono::nanoseconds time) {
+  for (auto& [connection, child] : connections_) child.heard = std::min(now, child.heard + time);
+}
+
 void DownlinkCore::send(ConnectionId child, DownMessage message) {
   const auto it = connections_.find(child);
   if (it != connections_.end() && it->second.up) actions_.emplace_back(Send{child, std::move(message)});

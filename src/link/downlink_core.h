@@ -64,6 +64,8 @@ class DownlinkCore {
   void closed(ConnectionId connection, std::string why);
   // At least every heartbeat/4.
   void tick(base::SteadyTime now);
+  // This node itself did nothing for so long, until now: no child's silence meanwhile says anything about the child.
+  void slept(base::SteadyTime now, std::chrono::nanoseconds time);
   // Dropped when the child is not up.
   void send(ConnectionId child, DownMessage message);
 

@@ -20,7 +20,7 @@ namespace orla::link {
 inline constexpr std::size_t kMinWindowBytes = 4 << 10;
 inline constexpr std::size_t kFirstWindowBytes = 16 << 10;  // of a link that nothing is known about
 inline constexpr std::size_t kMaxWindowBytes = 8 << 20;
-inline constexpr std::size_t kMinPieceBytes = 2 << 10;
+inline constexpr std::size_t kMinPieceBytes = 1 << 10;
 inline constexpr std::size_t kMaxPieceBytes = 256 << 10;
 // Marks are an eighth of the window apart, within these bounds,
 inline constexpr std::size_t kMinMarkBytes = 1 << 10;
@@ -39,8 +39,8 @@ class SendWindow {
  public:
   enum class Next : std::uint8_t { kMore, kNothing };
 
-  // Whether data may be sent now. One message or piece may reach beyond the window.
-  bool open() const { return !draining_ && under_way() < window_; }
+  // Whether a piece may be sent now.
+  bool open() const { return !draining_ && under_way() + piece_bytes() <= window_; }
   // No, and no confirmation will come to change that: mark() first.
   bool stuck() const { return !open() && unconfirmed_.empty(); }
   // How much of a message to send at once.

@@ -44,7 +44,10 @@ void Uplink::start() {
 }
 
 void Uplink::tick() {
-  core_.tick(clock_.steady_now());
+  const base::SteadyTime now = clock_.steady_now();
+  if (ticked_.has_value() && now - *ticked_ >= kSleep) core_.slept(now, now - *ticked_);
+  ticked_ = now;
+  core_.tick(now);
   run();
 }
 

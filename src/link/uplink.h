@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -48,6 +49,7 @@ class Uplink {
   Callbacks callbacks_;
   std::map<UplinkCore::Attempt, ConnectionId> connections_;
   std::map<ConnectionId, UplinkCore::Attempt> attempts_;
+  std::optional<base::SteadyTime> ticked_;
   bool running_ = false;
 };
 

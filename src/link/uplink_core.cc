@@ -215,6 +215,11 @@ void UplinkCore::tick(base::SteadyTime now) {
   dial_next(now);
 }
 
+void UplinkCore::slept(base::SteadyTime now, std::chrono::nanoseconds time) {
+  if (dialing_) dialing_->started = std::min(now, dialing_->started + time);
+  if (session_) session_->heard = std::min(now, session_->heard + time);
+}
+
 void UplinkCore::send(UpMessage message) {
   if (session_) actions_.emplace_back(Send{session_->attempt, std::move(message)});
 }

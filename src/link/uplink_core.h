@@ -87,6 +87,8 @@ class UplinkCore {
   void closed(base::SteadyTime now, Attempt attempt, const absl::Status& why);
   // At least every heartbeat/4.
   void tick(base::SteadyTime now);
+  // This node itself did nothing for so long, until now: the parent's silence meanwhile says nothing about the parent.
+  void slept(base::SteadyTime now, std::chrono::nanoseconds time);
   // Sends on the session. Dropped when there is none (SessionDown tells).
   void send(UpMessage message);
   // Ends the session and begins a new one, for a node whose dictionary starts anew.

@@ -134,9 +134,11 @@ class NodeProcess {
       lock_.emplace(*std::move(lock));
     }
     const World world{loop_, clock_, random_, log_};
-    if (spec_.layer != model::Layer::kEdge) downlink_ = link::make_grpc_downlink(loop_, log_);
+    link::GrpcOptions carrier;
+    carrier.heartbeat = limit_ms(plan_.fleet, "heartbeat_ms");
+    if (spec_.layer != model::Layer::kEdge) downlink_ = link::make_grpc_downlink(loop_, log_, carrier);
     if (spec_.layer != model::Layer::kCloud) {
-      uplink_ = std::make_unique<ResolvingUplink>(link::make_grpc_uplink(loop_, log_), options_.state);
+      uplink_ = std::make_unique<ResolvingUplink>(link::make_grpc_uplink(loop_, log_, carrier), options_.state);
     }
     switch (spec_.layer) {
       case model::Layer::kEdge: {
