@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/thread_loop.h"
 #include "link/carrier.h"
 
@@ -40,7 +41,7 @@ class End {
         note([&] {
           EXPECT_FALSE(closed_.contains(id)) << "a message after the end";
           if (std::holds_alternative<Heartbeat>(message)) {
-            heartbeats_[id].push_back({std::chrono::steady_clock::now(), messages_[id].size()});
+            heartbeats_[id].push_back({clock_.steady_now(), messages_[id].size()});
           } else {
             messages_[id].push_back(std::move(message));
           }
@@ -95,7 +96,7 @@ class End {
     return messages_[id];
   }
   struct SignOfLife {
-    std::chrono::steady_clock::time_point at;
+    base::SteadyTime at;
     std::size_t messages_before;
   };
   std::vector<SignOfLife> wait_heartbeats(ConnectionId id, std::size_t count) {
@@ -139,6 +140,7 @@ class End {
     done.get_future().wait();
   }
 
+  const base::SystemClock clock_;
   base::ThreadLoop loop_;
   std::unique_ptr<Carrier> carrier_;  // on the loop
   std::mutex mutex_;
