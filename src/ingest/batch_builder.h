@@ -1,6 +1,7 @@
 // Collects rows in order of arrival and hands them over as a batch in runs per series.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class BatchBuilder {
   // The next series' number. Call it right before its first sample is added.
   model::SeriesId define(model::Series series);
   std::size_t series_count() const { return next_series_; }
+  // For series that are numbered elsewhere, before finish(): those below `count` are defined.
+  void know_series(std::size_t count) { next_series_ = std::max(next_series_, static_cast<std::uint32_t>(count)); }
 
   // Whether a sample of this time belongs into the present batch.
   bool fits(model::Time time) const {
