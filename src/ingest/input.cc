@@ -13,6 +13,9 @@ namespace orla::ingest {
 namespace {
 
 absl::StatusOr<std::unique_ptr<Input>> open(const model::InputSpec& spec, const model::Position& from) {
+  if (model::is_live(spec.kind)) {
+    return absl::FailedPreconditionError("what is pushed cannot be read from here: senders bring it");
+  }
   const BatchLimits limits = batch_limits(spec.speed, spec.max_jump);
   if (spec.kind == model::InputSpec::Kind::kGenerator) {
     return make_generator_input(spec.generator, Selection(spec.select), spec.key, limits, from);

@@ -136,6 +136,11 @@ HttpResponse rollups(const std::string& store_path) {
 
 HttpHandler make_api(ApiParts parts) {
   return [parts = std::move(parts)](const HttpRequest& request) -> HttpResponse {
+    if (parts.push) {
+      if (std::optional<HttpResponse> response = parts.push(request)) return *std::move(response);
+    } else if (request.path == "/write" || request.path == "/api/v2/write") {
+      return failure(404, "this node has no [[input]] of kind = \"push\"");
+    }
     const bool reads = request.method == "GET" || request.method == "HEAD";
     if (request.path == "/api/v1/inputs/stop") {
       if (request.method != "POST") return failure(405, "stopping inputs is a POST");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "node/http_server.h"
@@ -14,6 +15,8 @@ struct ApiParts {
   std::function<absl::StatusOr<NodeStatus>()> status;
   // `POST /api/v1/inputs/stop`; empty where there are no inputs.
   std::function<void()> stop_inputs;
+  // Takes the requests it knows, before all others; empty where nothing is pushed.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> push;
   // The cloud's file; empty elsewhere.
   std::string store_path;
 };

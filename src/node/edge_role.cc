@@ -75,9 +75,11 @@ EdgeRole::EdgeRole(const model::Plan& plan, const model::NodeSpec& node, World w
                    [this](const std::string& text) {
                      uplink_error_ = text;
                      world_.log.warn("{}", text);
-                   }}) {
+                   }}),
+      desk_(world.loop, world.clock, desk_limits(plan.fleet), [this] { commit(); }) {
   for (const model::InputSpec& spec : plan.fleet.inputs) {
     if (spec.node == node.name) inputs_.emplace_back().spec = &spec;
+    live_ = live_ || (spec.node == node.name && model::is_live(spec.kind));
   }
   owed_.resize(inputs_.size());
   pump_.set_events({.batch = [this](std::size_t input, model::InputBatch batch,
@@ -96,6 +98,7 @@ void EdgeRole::new_engine() {
   limits.series = static_cast<std::size_t>(limit(plan_.fleet, "series"));
   limits.groups = static_cast<std::size_t>(limit(plan_.fleet, "groups"));
   limits.open_rows = static_cast<std::size_t>(limit(plan_.fleet, "open_rows"));
+  limits.producers = static_cast<std::size_t>(limit(plan_.fleet, "producers"));
   engine_ = std::make_unique<stream::EdgeEngine>(plan_, keys_of(plan_, node_), limits);
 }
 
@@ -152,7 +155,7 @@ void EdgeRole::start_inputs() {
     }
     inputs_[i].running = true;
     inputs_[i].done = false;
-    pump_.start(i, *inputs_[i].spec, state.position);
+    if (!model::is_live(inputs_[i].spec->kind)) pump_.start(i, *inputs_[i].spec, state.position);
   }
 }
 
@@ -162,6 +165,25 @@ void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time pace
   const absl::Status status = engine_->apply(i, batch, world_.clock.wall_now());
   if (!status.ok()) return on_input_failed(i, status);
   if (paced_now != model::kMinTime) engine_->tick(i, paced_now);
+  count_in(i, batch);
+  if (batch.end_of_input) {
+    input.running = false;
+    input.done = true;
+    force_chunk_ = true;
+    world_.log.info("input {} has ended", input.spec->key);
+  }
+  ++owed_[i];
+  if (commit_due() || inputs_done()) commit();
+  release();
+}
+
+bool EdgeRole::commit_due() const {
+  return samples_since_commit_ >= static_cast<std::uint64_t>(limit(plan_.fleet, "commit_samples")) ||
+         (!on_disk() && engine_->open_rows() >= kRowsPerChunk);
+}
+
+void EdgeRole::count_in(std::size_t i, model::InputBatch& batch) {
+  Input& input = inputs_[i];
   samples_in_ += batch.received;
   samples_since_commit_ += batch.received;
   for (model::Rejection& rejection : batch.rejections) {
@@ -173,17 +195,6 @@ void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time pace
     input.rejections.push_back(std::move(rejection));
   }
   dirty_ = true;
-  if (batch.end_of_input) {
-    input.running = false;
-    input.done = true;
-    force_chunk_ = true;
-    world_.log.info("input {} has ended", input.spec->key);
-  }
-  ++owed_[i];
-  const bool full = samples_since_commit_ >= static_cast<std::uint64_t>(limit(plan_.fleet, "commit_samples")) ||
-                    (!on_disk() && engine_->open_rows() >= kRowsPerChunk) || inputs_done();
-  if (full) commit();
-  release();
 }
 
 // Lets the inputs go on, unless what they would deliver has nowhere to go.
@@ -239,12 +250,14 @@ void EdgeRole::tick() {
     if (now >= retry_at_) commit();
   } else if (now - last_commit_ >= limit_ms(plan_.fleet, "commit_interval_ms")) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const model::Time paced = inputs_[i].running ? pump_.paced_now(i) : model::kMinTime;
+      const model::Time paced = paced_now(i);
       if (paced != model::kMinTime && engine_->tick(i, paced)) dirty_ = true;
     }
     commit();
   }
   release();
+  if (live_) watch_clock();
+  desk_.tick();
   if (shutdown_done_) finish_shutdown();
 }
 
@@ -259,7 +272,9 @@ bool EdgeRole::commit() {
   if (!dirty_ || !origin_.ready()) return true;
   const stream::SealScope scope = on_disk() ? stream::SealScope::kPublished : stream::SealScope::kEverything;
   std::optional<stream::Sealed> sealed =
-      engine_->seal(scope, force_chunk_ ? stream::SealWhen::kAlways : stream::SealWhen::kSomethingNew);
+      // Memory: senders wait for the chunk that holds what they pushed, whatever became of it.
+      engine_->seal(scope, force_chunk_ || (!on_disk() && desk_.untaken()) ? stream::SealWhen::kAlways
+                                                                           : stream::SealWhen::kSomethingNew);
   // Memory: a change of state travels with the next chunk.
   if (!on_disk() && !sealed) return true;
   // A snapshot is due at the first commit, and when the journal has outgrown its bound and the snapshot before it.
@@ -279,6 +294,7 @@ bool EdgeRole::commit() {
   commit.entry.state = codec::encode_edge_state(state);
   if (sealed) commit.chunks = build_chunks(*sealed, commit.entry.state, snapshot);
   commit.meta = meta_after(commit.chunks);
+  desk_.taken(commit.meta.next_sequence - 1);
   dirty_ = force_chunk_ = false;
   samples_since_commit_ = 0;
   need_snapshot_ = false;
@@ -311,6 +327,7 @@ bool EdgeRole::write(Commit& commit) {
     if (!on_disk()) kept_.emplace(sequence, std::move(chunk));
     origin_.sealed(now, bytes, chain);
   }
+  if (on_disk()) desk_.committed();
   pump_origin();
   return true;
 }
@@ -377,6 +394,7 @@ void EdgeRole::finish_shutdown() {
     report.unacknowledged_samples += samples_in_ - samples_at_seal_;
   }
   ticker_.reset();
+  desk_.give_up("this node is shutting down");
   uplink_.stop();
   std::exchange(shutdown_done_, nullptr)(report);
 }
@@ -394,6 +412,11 @@ void EdgeRole::fill(NodeStatus& status) const {
     out.ledger = state.ledger;
     out.newest = state.newest;
     out.rejections = inputs_[i].rejections;
+  }
+  if (live_) {
+    desk_.fill(status.push.emplace());
+    status.push->producers = engine_->producer_count();
+    status.push->clock_set = clock_is_set();
   }
   status.samples_in = samples_in_;
   status.commit_failures = commit_failures_;

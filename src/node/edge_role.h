@@ -16,6 +16,7 @@
 #include "link/uplink.h"
 #include "model/edge_state.h"
 #include "node/input_pump.h"
+#include "node/push_desk.h"
 #include "node/role.h"
 #include "store/edge_store.h"
 #include "stream/edge_engine.h"
@@ -33,6 +34,10 @@ class EdgeRole final : public Role {
   void shutdown(std::function<void(StopReport)> done) override;
   void stop_inputs() override;
   void fill(NodeStatus& status) const override;
+
+  // Takes what a sender pushed; `done` hears of it once it is durable, or why it is not. A push of a producer is
+  // decided against those that came before it: a producer sends one at a time.
+  void push(Push push, PushDone done);
 
  private:
   struct Input {
@@ -65,6 +70,15 @@ class EdgeRole final : public Role {
   void trim(model::Sequence through);
   void started(const link::OriginCore::Started& action);
   bool inputs_done() const;
+  // Counts a batch that the engine took.
+  void count_in(std::size_t input, model::InputBatch& batch);
+  bool commit_due() const;
+  // edge_role_push.cc
+  static PushDesk::Limits desk_limits(const model::Fleet& fleet);
+  std::optional<PushOutcome> refuse_push(std::size_t input, std::size_t bytes) const;
+  model::Time paced_now(std::size_t input);
+  bool clock_is_set() const;
+  void watch_clock();
   bool outbox_full() const;
   void release();
   void finish_shutdown();
@@ -79,6 +93,7 @@ class EdgeRole final : public Role {
   std::unique_ptr<stream::EdgeEngine> engine_;
   link::OriginCore origin_;
   link::Uplink uplink_;
+  PushDesk desk_;
   std::unique_ptr<Ticker> ticker_;
 
   std::map<model::Sequence, store::StoredChunk> kept_;  // memory: chunks not yet acknowledged
@@ -103,6 +118,10 @@ class EdgeRole final : public Role {
   std::uint64_t connects_ = 0;
   std::string uplink_error_;
   std::size_t dictionary_sent_ = 0;
+  bool live_ = false;          // it has a push input
+  bool clock_was_set_ = true;  // when it was looked at last
+  model::Time live_newest_ = model::kMinTime;
+  base::SteadyTime live_newest_at_{};  // when a sample of that time came
   bool inputs_started_ = false;
   bool stop_requested_ = false;
   std::function<void(StopReport)> shutdown_done_;

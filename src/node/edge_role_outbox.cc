@@ -44,6 +44,7 @@ void EdgeRole::act(const link::OriginCore::Action& action) {
     inputs_started_ = false;
     for (Input& input : inputs_) input.running = input.done = false;
     std::fill(owed_.begin(), owed_.end(), 0);
+    desk_.give_up("this node's epoch was closed by another start of it; it starts again from what the cloud has");
     new_engine();
     dirty_ = false;
   } else if (const auto* alarm = std::get_if<link::OriginCore::Alarm>(&action)) {
@@ -98,6 +99,7 @@ void EdgeRole::trim(model::Sequence through) {
   sealed_at_.erase(sealed_at_.begin(), sealed_at_.upper_bound(through));
   if (!on_disk()) {
     kept_.erase(kept_.begin(), kept_.upper_bound(through));
+    desk_.acknowledged(through);
     return;
   }
   absl::Status status = store_->trim(through);

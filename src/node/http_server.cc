@@ -1,5 +1,6 @@
 #include "node/http_server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -11,6 +12,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -28,10 +31,35 @@ using asio::ip::tcp;
 
 namespace {
 
+class Session;
+
 struct Shared {
   HttpLimits limits;
   HttpHandler handler;
   std::atomic<std::size_t> connections{0};
+  std::atomic<std::size_t> body_bytes{0};  // of requests being received, or with a handler
+
+  std::mutex mutex;  // guards all below
+  std::condition_variable idle;
+  std::size_t answering = 0;  // answers being written
+  bool closed = false;
+  std::uint64_t tickets = 0;
+  std::map<std::uint64_t, std::shared_ptr<Session>> waiting;  // for an answer that comes later
+
+  // 0 when the server is going.
+  std::uint64_t wait_for_answer(std::shared_ptr<Session> session);
+  void answer_later(std::uint64_t ticket, HttpResponse response);
+  void begin_answer() {
+    const std::lock_guard lock(mutex);
+    ++answering;
+  }
+  void end_answer() {
+    {
+      const std::lock_guard lock(mutex);
+      --answering;
+    }
+    idle.notify_all();
+  }
 };
 
 HttpRequest to_request(http::request<http::string_body>&& message) {
@@ -55,10 +83,22 @@ class Session : public std::enable_shared_from_this<Session> {
       : stream_(std::move(socket)), shared_(std::move(shared)), workers_(workers) {
     ++shared_->connections;
   }
-  ~Session() { --shared_->connections; }
+  ~Session() {
+    release_body();
+    --shared_->connections;
+  }
 
   void start() {
     asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read(); });
+  }
+
+  // From any thread, while the server is there.
+  void post_answer(HttpResponse response) {
+    ++shared_->answering;  // the caller holds the lock
+    asio::post(stream_.get_executor(), [self = shared_from_this(), response = std::move(response)]() mutable {
+      self->answer(std::move(response));
+      self->shared_->end_answer();
+    });
   }
 
   void refuse() {
@@ -66,8 +106,7 @@ class Session : public std::enable_shared_from_this<Session> {
     busy.status = 503;
     busy.headers.emplace_back("Retry-After", "1");
     busy.body = absl::StrCat("too many connections (limit ", shared_->limits.connections, "), try again later\n");
-    keep_alive_ = false;
-    answer(std::move(busy));
+    fail(std::move(busy));
   }
 
  private:
@@ -76,22 +115,68 @@ class Session : public std::enable_shared_from_this<Session> {
     parser_->header_limit(static_cast<std::uint32_t>(shared_->limits.header_bytes));
     parser_->body_limit(shared_->limits.body_bytes);
     stream_.expires_after(shared_->limits.read_timeout);
-    http::async_read(stream_, buffer_, *parser_,
-                     [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = shared_from_this()](beast::error_code error, std::size_t) {
+                              if (error) return self->refuse(error);
+                              self->on_header();
+                            });
   }
 
-  void on_read(beast::error_code error) {
+  void on_header() {
+    if (!parser_->is_done() && !reserve_body()) {
+      HttpResponse busy;
+      busy.status = 503;
+      busy.headers.emplace_back("Retry-After", "1");
+      busy.body = absl::StrCat("too many bodies at once (limit ", shared_->limits.all_bodies_bytes,
+                               " bytes), try again later\n");
+      return fail(std::move(busy));
+    }
+    const auto expect = parser_->get().find(http::field::expect);
+    if (expect == parser_->get().end() || parser_->is_done()) return read_body();
+    if (!beast::iequals(expect->value(), "100-continue")) {
+      return fail(417, absl::StrCat("Expect: ", std::string(expect->value()), ": only 100-continue is possible\n"));
+    }
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(stream_, asio::buffer(kContinue.data(), kContinue.size()),
+                      [self = shared_from_this()](beast::error_code error, std::size_t) {
+                        if (error) return self->close();
+                        self->read_body();
+                      });
+  }
+
+  void read_body() {
+    http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, std::size_t) {
+      if (error) return self->refuse(error);
+      self->handle();
+    });
+  }
+
+  // Of a body without a length the limit counts.
+  bool reserve_body() {
+    const auto length = parser_->content_length();
+    reserved_ = length ? static_cast<std::size_t>(*length) : shared_->limits.body_bytes;
+    if (shared_->body_bytes.fetch_add(reserved_) + reserved_ <= shared_->limits.all_bodies_bytes) return true;
+    release_body();
+    return false;
+  }
+  void release_body() { shared_->body_bytes -= std::exchange(reserved_, 0); }
+
+  // What could not be read.
+  void refuse(beast::error_code error) {
     if (error == http::error::body_limit) {
       return fail(413, absl::StrCat("body over ", shared_->limits.body_bytes, " bytes\n"));
     }
     if (error == http::error::header_limit) {
       return fail(431, absl::StrCat("header over ", shared_->limits.header_bytes, " bytes\n"));
     }
-    if (error && error.category() == http::make_error_code(http::error::end_of_stream).category() &&
+    if (error.category() == http::make_error_code(http::error::end_of_stream).category() &&
         error != http::error::end_of_stream && error != http::error::partial_message) {
       return fail(400, absl::StrCat("not an HTTP/1.1 request: ", error.message(), "\n"));
     }
-    if (error) return close();
+    close();
+  }
+
+  void handle() {
     keep_alive_ = parser_->get().keep_alive();
     head_ = parser_->get().method() == http::verb::head;
     version_ = parser_->get().version();
@@ -99,8 +184,19 @@ class Session : public std::enable_shared_from_this<Session> {
     stream_.expires_never();
     asio::post(workers_, [self = shared_from_this(), request = to_request(parser_->release())]() mutable {
       HttpResponse response = self->shared_->handler(request);
+      request = HttpRequest();
+      self->release_body();
+      if (response.later) return self->wait(std::move(response.later));
       asio::post(self->stream_.get_executor(),
                  [self, response = std::move(response)]() mutable { self->answer(std::move(response)); });
+    });
+  }
+
+  // On a worker.
+  void wait(std::function<void(std::function<void(HttpResponse)>)> later) {
+    const std::uint64_t ticket = shared_->wait_for_answer(shared_from_this());
+    later([shared = std::weak_ptr<Shared>(shared_), ticket](HttpResponse response) {
+      if (const std::shared_ptr<Shared> server = shared.lock()) server->answer_later(ticket, std::move(response));
     });
   }
 
@@ -108,7 +204,14 @@ class Session : public std::enable_shared_from_this<Session> {
     HttpResponse response;
     response.status = status;
     response.body = std::move(body);
+    fail(std::move(response));
+  }
+
+  // Before all of the request was read: what is still coming is thrown away, or the answer might never be seen.
+  void fail(HttpResponse response) {
+    release_body();
     keep_alive_ = false;
+    unread_ = true;
     answer(std::move(response));
   }
 
@@ -116,7 +219,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void set_head(Message& message, const HttpResponse& response) {
     message.version(version_);
     message.result(static_cast<unsigned>(response.status));
-    message.set(http::field::content_type, response.content_type);
+    if (response.status != 204) message.set(http::field::content_type, response.content_type);
     message.set(http::field::cache_control, "no-store");
     message.set("X-Content-Type-Options", "nosniff");
     for (const auto& [name, value] : response.headers) message.set(name, value);
@@ -124,12 +227,15 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void answer(HttpResponse response) {
+    writing_ = true;
+    shared_->begin_answer();
     stream_.expires_after(shared_->limits.write_timeout);
     if (response.stream) return start_stream(std::move(response));
     message_.emplace();
     set_head(*message_, response);
     message_->body() = std::move(response.body);
     message_->prepare_payload();
+    if (response.status == 204) message_->erase(http::field::content_length);  // RFC 9110, 8.6
     if (head_) message_->body().clear();
     serializer_.emplace(*message_);
     if (head_) serializer_->split(true);
@@ -144,6 +250,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_written(beast::error_code error) {
     serializer_.reset();
     message_.reset();
+    written();
     if (error || !keep_alive_) return close();
     read();
   }
@@ -197,14 +304,34 @@ class Session : public std::enable_shared_from_this<Session> {
     source_ = nullptr;
     head_serializer_.reset();
     head_message_.reset();
+    written();
     if (error || !keep_alive_) return close();
     read();
   }
 
+  void written() {
+    if (std::exchange(writing_, false)) shared_->end_answer();
+  }
+
   void close() {
+    written();
     beast::error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    if (std::exchange(unread_, false)) return throw_away(0);
     stream_.close();
+  }
+
+  void throw_away(std::size_t bytes) {
+    static constexpr std::chrono::seconds kPatience{1};
+    static constexpr std::size_t kPiece = 64 * 1024;
+    if (bytes >= shared_->limits.body_bytes) return stream_.close();
+    if (bytes == 0) stream_.expires_after(kPatience);
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(kPiece),
+                            [self = shared_from_this(), bytes](beast::error_code error, std::size_t more) {
+                              if (error) return self->stream_.close();
+                              self->throw_away(bytes + more);
+                            });
   }
 
   beast::tcp_stream stream_;
@@ -218,10 +345,30 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<http::response_serializer<http::empty_body>> head_serializer_;
   std::function<absl::StatusOr<bool>(std::string&)> source_;
   std::string piece_;
+  std::size_t reserved_ = 0;  // of Shared::body_bytes
   bool keep_alive_ = false;
+  bool unread_ = false;   // some of the request may still come
+  bool writing_ = false;  // an answer, which Shared::answering counts
   bool head_ = false;
   unsigned version_ = 11;
 };
+
+std::uint64_t Shared::wait_for_answer(std::shared_ptr<Session> session) {
+  const std::lock_guard lock(mutex);
+  if (closed) return 0;
+  waiting.emplace(++tickets, std::move(session));
+  return tickets;
+}
+
+void Shared::answer_later(std::uint64_t ticket, HttpResponse response) {
+  // Under the lock the server is there: it takes the lock before it goes.
+  const std::lock_guard lock(mutex);
+  const auto found = waiting.find(ticket);
+  if (found == waiting.end()) return;
+  std::shared_ptr<Session> session = std::move(found->second);
+  waiting.erase(found);
+  session->post_answer(std::move(response));
+}
 
 class BeastServer final : public HttpServer {
  public:
@@ -232,6 +379,13 @@ class BeastServer final : public HttpServer {
   }
 
   ~BeastServer() override {
+    std::map<std::uint64_t, std::shared_ptr<Session>> waiting;
+    {
+      std::unique_lock lock(shared_->mutex);
+      shared_->closed = true;
+      shared_->idle.wait_for(lock, kLastAnswers, [this] { return shared_->answering == 0; });
+      waiting.swap(shared_->waiting);
+    }
     io_.stop();
     if (thread_.joinable()) thread_.join();
     workers_.stop();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <future>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "node/api.h"
 #include "node/cloud_role.h"
 #include "node/edge_role.h"
+#include "node/push_service.h"
 #include "node/resolving_uplink.h"
 #include "node/state_directory.h"
 #include "node/thread_input_pump.h"
@@ -148,8 +150,11 @@ class NodeProcess {
           edge_store_ = *std::move(store);
         }
         pump_ = std::make_unique<ThreadInputPump>(loop_, clock_);
-        role_ = on_loop<std::unique_ptr<Role>>(
-            [&] { return std::make_unique<EdgeRole>(plan_, spec_, world, edge_store_.get(), *uplink_, *pump_); });
+        role_ = on_loop<std::unique_ptr<Role>>([&] {
+          auto edge = std::make_unique<EdgeRole>(plan_, spec_, world, edge_store_.get(), *uplink_, *pump_);
+          push_ = make_push_service(*edge);
+          return edge;
+        });
         break;
       }
       case model::Layer::kAggregator:
@@ -168,6 +173,22 @@ class NodeProcess {
     return absl::OkStatus();
   }
 
+  // Null for an edge without a push input. The service is asked by the HTTP server only, which ends before the role.
+  std::shared_ptr<PushService> make_push_service(EdgeRole& edge) {
+    const auto input = std::find_if(plan_.fleet.inputs.begin(), plan_.fleet.inputs.end(), [&](const auto& i) {
+      return i.node == spec_.name && i.kind == model::InputSpec::Kind::kPush;
+    });
+    if (input == plan_.fleet.inputs.end()) return nullptr;
+    PushService::Limits limits;
+    limits.unpacked_bytes = static_cast<std::size_t>(limit(plan_.fleet, "push_unpacked_bytes"));
+    limits.samples = static_cast<std::size_t>(limit(plan_.fleet, "push_samples"));
+    limits.waiting_bytes = static_cast<std::size_t>(limit(plan_.fleet, "push_waiting_bytes"));
+    return std::make_shared<PushService>(input->key, clock_, limits, [this, &edge](Push push, PushDone done) {
+      auto held = std::make_shared<Push>(std::move(push));  // with copies of the std::function
+      loop_.post([&edge, held, done = std::move(done)]() mutable { edge.push(std::move(*held), std::move(done)); });
+    });
+  }
+
   absl::Status serve() {
     addresses_.pid = getpid();
     addresses_.listen = on_loop<std::string>([this] {
@@ -180,10 +201,13 @@ class NodeProcess {
     ApiParts parts;
     parts.status = [this] { return status(); };
     if (spec_.layer == model::Layer::kEdge) {
+      if (push_) parts.push = [push = push_](const HttpRequest& request) { return push->handle(request); };
       parts.stop_inputs = [this] { loop_.post([this] { role_->stop_inputs(); }); };
     }
     if (spec_.layer == model::Layer::kCloud) parts.store_path = directory_ / store::kCloudFileName;
     HttpLimits limits;
+    limits.body_bytes = static_cast<std::size_t>(limit(plan_.fleet, "push_body_bytes"));
+    limits.all_bodies_bytes = std::max(limits.all_bodies_bytes, 2 * limits.body_bytes);
     limits.connections = static_cast<std::size_t>(limit(plan_.fleet, "http_connections"));
     limits.read_timeout = limits.write_timeout =
         std::chrono::ceil<std::chrono::seconds>(limit_ms(plan_.fleet, "http_timeout_ms"));
@@ -217,6 +241,7 @@ class NodeProcess {
       status.pid = addresses_.pid;
       status.uptime_s = std::chrono::duration<double>(clock_.steady_now() - started_).count();
       role_->fill(status);
+      if (status.push && push_) push_->fill(*status.push);
       status.http = addresses_.http;
       status.in_per_s = meter_.in_per_s;
       status.bytes_in_per_s = meter_.bytes_in_per_s;
@@ -260,6 +285,7 @@ class NodeProcess {
   std::unique_ptr<link::DownlinkCarrier> downlink_;
   std::unique_ptr<ThreadInputPump> pump_;
   std::unique_ptr<Role> role_;
+  std::shared_ptr<PushService> push_;  // with the answers that come later
   std::unique_ptr<Ticker> meter_ticker_;
   std::unique_ptr<HttpServer> http_;
 };

@@ -38,6 +38,21 @@ struct UplinkStatus {
   std::string error;  // of the last attempt
 };
 
+// The push input of an edge. Counts are of pushes (requests), since the start.
+struct PushStatus {
+  std::uint64_t kept = 0;        // durable
+  std::uint64_t duplicates = 0;  // resends of what was there already
+  std::uint64_t refused = 0;     // not taken: a bound, or something that is away
+  std::uint64_t unknown = 0;     // answered before they were durable
+  std::uint64_t waiting = 0;     // taken and not durable yet
+  std::uint64_t waiting_bytes = 0;
+  double wait_s = 0;  // from taken to durable, summed over `kept`
+  double longest_wait_s = 0;
+  std::uint64_t producers = 0;                         // whose sequence numbers are kept
+  bool clock_set = true;                               // false: it is before this program was built
+  std::vector<std::pair<int, std::uint64_t>> answers;  // by HTTP status
+};
+
 struct OutboxStatus {
   std::uint64_t chunks = 0;  // not yet acknowledged
   std::uint64_t bytes = 0;
@@ -121,6 +136,7 @@ struct NodeStatus {
   double bytes_in_per_s = 0;
   double bytes_out_per_s = 0;
   std::vector<InputStatus> inputs;
+  std::optional<PushStatus> push;  // edges that have a push input
   std::optional<UplinkStatus> uplink;
   std::optional<OutboxStatus> outbox;
   std::vector<ChildStatus> children;

@@ -127,6 +127,16 @@ std::string status_json(const NodeStatus& s) {
   json inputs = json::array();
   for (const InputStatus& input : s.inputs) inputs.push_back(input_json(input));
   out["inputs"] = std::move(inputs);
+  if (s.push) {
+    json answers = json::object();
+    for (const auto& [code, count] : s.push->answers) answers[std::to_string(code)] = count;
+    out["push"] = {{"kept", s.push->kept},           {"duplicates", s.push->duplicates},
+                   {"refused", s.push->refused},     {"unknown", s.push->unknown},
+                   {"waiting", s.push->waiting},     {"waiting_bytes", s.push->waiting_bytes},
+                   {"wait_s", s.push->wait_s},       {"longest_wait_s", s.push->longest_wait_s},
+                   {"producers", s.push->producers}, {"clock_set", s.push->clock_set},
+                   {"answers", std::move(answers)}};
+  }
   if (s.uplink) {
     out["uplink"] = {{"connected", s.uplink->connected},
                      {"parent", s.uplink->parent},

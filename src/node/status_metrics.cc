@@ -27,6 +27,11 @@ class MetricsWriter {
     }
     out_ += fmt::format(" {}\n", value);
   }
+  // Of a summary, which has no quantiles here.
+  template <typename T>
+  void sample_of(std::string_view suffix, T value) {
+    out_ += fmt::format("{}{} {}\n", name_, suffix, value);
+  }
   std::string take() { return std::move(out_); }
 
  private:
@@ -90,6 +95,29 @@ void losses(MetricsWriter& out, const CloudStatus& cloud) {
   }
 }
 
+void pushes(MetricsWriter& out, const PushStatus& push) {
+  const auto number = [&](std::string_view name, std::string_view type, std::string_view help, auto value) {
+    out.family(name, type, help);
+    out.sample({}, value);
+  };
+  out.family("orla_push_requests_total", "counter", "Pushes answered, by HTTP status.");
+  if (push.answers.empty()) out.sample({{"code", "204"}}, 0);
+  for (const auto& [code, count] : push.answers) out.sample({{"code", fmt::format("{}", code)}}, count);
+  number("orla_push_kept_total", "counter", "Pushes that became durable.", push.kept);
+  number("orla_push_duplicates_total", "counter", "Pushes sent again that were there already.", push.duplicates);
+  number("orla_push_refused_total", "counter", "Pushes not taken: a bound, or something that is away.", push.refused);
+  number("orla_push_unknown_total", "counter", "Pushes answered before they were durable.", push.unknown);
+  number("orla_push_waiting", "gauge", "Pushes taken and not durable yet.", push.waiting);
+  number("orla_push_waiting_bytes", "gauge", "Bytes of them.", push.waiting_bytes);
+  out.family("orla_push_wait_seconds", "summary", "From taken to durable.");
+  out.sample_of("_sum", push.wait_s);
+  out.sample_of("_count", push.kept);
+  number("orla_push_longest_wait_seconds", "gauge", "The longest of them since the start.", push.longest_wait_s);
+  number("orla_push_producers", "gauge", "Producers whose sequence numbers are kept.", push.producers);
+  number("orla_clock_set", "gauge", "0 when this node's clock is before this program was built.",
+         push.clock_set ? 1 : 0);
+}
+
 }  // namespace
 
 std::string status_metrics(const NodeStatus& s) {
@@ -107,6 +135,7 @@ std::string status_metrics(const NodeStatus& s) {
          s.commit_failures);
   number("orla_alarms", "gauge", "Alarms that need a person.", s.alarms.size());
   if (s.layer == model::Layer::kEdge) account(out, s);
+  if (s.push) pushes(out, *s.push);
   if (s.uplink) {
     number("orla_uplink_connected", "gauge", "1 while connected to a parent.", s.uplink->connected ? 1 : 0);
     number("orla_uplink_connects_total", "counter", "Connections that were welcomed.", s.uplink->connects);

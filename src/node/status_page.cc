@@ -173,6 +173,17 @@ std::string status_page(const NodeStatus& s) {
     }
   }
   if (!s.inputs.empty()) inputs_section(out, s);
+  if (s.push) {
+    out += "<h2>Pushes</h2>\n";
+    if (!s.push->clock_set) {
+      out += "<p class=\"bad\">this node's clock was never set: nothing counts as future</p>\n";
+    }
+    Table table(out, {"kept", "sent again", "refused", "outcome unknown", "waiting", "mean wait"});
+    table.row(
+        {grouped(s.push->kept), grouped(s.push->duplicates), grouped(s.push->refused), grouped(s.push->unknown),
+         grouped(s.push->waiting),
+         s.push->kept == 0 ? "–" : fmt::format("{:.1f} ms", 1e3 * s.push->wait_s / static_cast<double>(s.push->kept))});
+  }
   if (!s.children.empty()) {
     out += "<h2>Children</h2>\n";
     Table table(out, {"node", "connected for", "frames", "bytes"});

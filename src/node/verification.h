@@ -1,4 +1,5 @@
-// `--verify`: the oracle's windows and accounts against what the cloud's file holds and the edges report.
+// `--verify`, as far as inputs can be read again: the oracle's windows and accounts against what the cloud's file holds
+// and the edges report.
 #pragma once
 
 #include <functional>

@@ -95,6 +95,8 @@ class EdgeEngine {
   model::EdgeState snapshot() const;
 
   const model::InputState& input(std::size_t input) const { return inputs_[numbers_[input]].state; }
+  // How many series the input has defined in this life; its next one has this number.
+  std::size_t input_series(std::size_t input) const { return inputs_[numbers_[input]].series.size(); }
   // Of all inputs this edge ever had, by key.
   std::vector<std::pair<std::string, model::InputState>> inputs() const;
   // By GroupId, append-only within a life.

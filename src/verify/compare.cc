@@ -95,7 +95,9 @@ void add_up(model::Ledger& total, const model::Ledger& part) {
 }  // namespace
 
 Comparison::Comparison(const model::Plan& plan, const Oracle& oracle) : oracle_(oracle) {
+  pass_over_live(plan);
   for (const Oracle::Table& table : oracle.tables()) {
+    if (passed_over_.contains(table.name)) continue;
     sides_[{table.name, table.window}] = {&table, std::vector<bool>(table.sheet->cells().size())};
   }
   for (const model::TableDef& table : plan.tables) {
@@ -112,11 +114,32 @@ Comparison::Comparison(const model::Plan& plan, const Oracle& oracle) : oracle_(
   for (const auto& [key, ledger] : oracle.ledgers()) add_up(report_.totals, ledger);
 }
 
+void Comparison::pass_over_live(const model::Plan& plan) {
+  std::set<std::string> metrics;
+  for (const model::InputSpec& input : plan.fleet.inputs) {
+    if (!model::is_live(input.kind)) continue;
+    live_inputs_.insert(input.key);
+    for (const std::string& metric : model::metrics_of(input)) metrics.insert(metric);
+  }
+  if (live_inputs_.empty()) return;
+  std::string rollups;
+  for (const model::TableDef& table : plan.tables) {
+    if (!metrics.contains(plan.fleet.metrics[table.metric].name)) continue;
+    passed_over_.insert(table.name);
+    if (!table.hidden) rollups += (rollups.empty() ? "" : ", ") + table.name;
+  }
+  report_.warnings.push_back(
+      fmt::format("what was pushed cannot be read again ({} of kind push, the first is {}); not compared: {}",
+                  live_inputs_.size() == 1 ? "an input" : fmt::format("{} inputs", live_inputs_.size()),
+                  *live_inputs_.begin(), rollups.empty() ? "nothing" : rollups));
+}
+
 void Comparison::example(std::string text) {
   if (report_.examples.size() < kMaxExamples) report_.examples.push_back(std::move(text));
 }
 
 void Comparison::add(const StoredWindow& stored) {
+  if (passed_over_.contains(stored.table)) return;
   const std::pair key{stored.table, stored.window};
   const auto side = sides_.find(key);
   if (side == sides_.end()) {
@@ -145,6 +168,13 @@ void Comparison::add(const StoredWindow& stored) {
 }
 
 void Comparison::add(const std::string& input_key, const model::Ledger& reported) {
+  if (live_inputs_.contains(input_key)) {
+    if (reported.unaccounted() == 0) return;
+    ++report_.inputs_different;
+    example(fmt::format("input {}: received {}, of which {} are in none of its other terms", input_key,
+                        reported.received, reported.unaccounted()));
+    return;
+  }
   const auto expected = oracle_.ledgers().find(input_key);
   if (expected == oracle_.ledgers().end() || !inputs_seen_.insert(input_key).second) {
     ++report_.inputs_different;

@@ -46,13 +46,15 @@ inline constexpr std::size_t kMaxExamples = 20;
 
 // Windows and ledgers come in any order, each once; a second one of the same key counts as extra. Doubles are equal
 // when their bits are, where -0.0 is 0.0. Rows of the plan's hidden tables and windows are passed over; rows of tables
-// or windows that are not in the plan are extra. Not thread-safe; the oracle has finished and outlives it.
+// or windows that are not in the plan are extra. Rollups of metrics that a live input may bring are passed over too,
+// and a warning names them: what was pushed cannot be read again. Not thread-safe; the oracle has finished and outlives
+// it.
 class Comparison {
  public:
   Comparison(const model::Plan& plan, const Oracle& oracle);
 
   void add(const StoredWindow& stored);
-  // What the edge of an input reported last.
+  // What the edge of an input reported last. Of a live one only that its terms add up.
   void add(const std::string& input_key, const model::Ledger& reported);
   // Once, after everything was added.
   Report finish();
@@ -63,10 +65,13 @@ class Comparison {
     std::vector<bool> seen;  // by number of the cell
   };
   void example(std::string text);
+  void pass_over_live(const model::Plan& plan);
 
   const Oracle& oracle_;
   std::map<std::pair<std::string, std::string>, Side> sides_;  // by table and window
   std::set<std::pair<std::string, std::string>> hidden_;
+  std::set<std::string> live_inputs_;
+  std::set<std::string> passed_over_;  // tables
   std::set<std::string> inputs_seen_;
   Report report_;
 };

@@ -201,6 +201,58 @@ TEST_F(Comparing, AnInputThatNobodyReportsOrKnowsIsADifference) {
   EXPECT_EQ(strange.finish().inputs_different, 1u);
 }
 
+// What was pushed cannot be read again: its rollups are named and passed over, the others are compared as ever.
+TEST_F(Comparing, WhatWasPushedIsPassedOverAndNamed) {
+  plan_.fleet.metrics.push_back({"work", "kWh", 3, {}, {}});
+  model::InputSpec push;
+  push.key = "edge-1/1";
+  push.kind = model::InputSpec::Kind::kPush;
+  push.metrics = {"work"};
+  plan_.fleet.inputs.push_back(push);
+  model::RollupSpec work;
+  work.name = "pushed_work";
+  work.metric = "work";
+  work.slice = std::chrono::minutes(1);
+  work.windows = {*model::parse_window("1m")};
+  plan_.fleet.rollups.push_back(work);
+  plan_ = model::make_plan(plan_.fleet);
+  oracle_ = Oracle::create(plan_).value();
+  auto rows = read_csv_rows(plan_.fleet.inputs[0], base::bytes_in_memory("1,0,1,1,1,0,0\n")).value();
+  ASSERT_TRUE(oracle_->read(0, {{0, 1}, true}, *rows).ok());
+  oracle_->finish();
+  const model::Time start = model::from_ns(0);
+  const auto report_of = [&](const model::Ledger& pushed) {
+    Comparison comparison(plan_, *oracle_);
+    comparison.add(
+        {"plug_load", "1m", {{"plug", "1"}}, start, start + std::chrono::minutes(1), {1, 1, 1, 1, 1, 0, 1, 1}, true});
+    comparison.add({"total", "1m", {}, start, start + std::chrono::minutes(1), {1, 1, 1, 1, 1, 0, 0, 0}, false});
+    comparison.add({"pushed_work", "1m", {}, start, start + std::chrono::minutes(1), {7, 1, 1, 1, 1, 0, 1, 1}, true});
+    model::Ledger read;
+    read.received = read.aggregated = 1;
+    comparison.add("edge-1/0", read);
+    comparison.add("edge-1/1", pushed);
+    return comparison.finish();
+  };
+  model::Ledger pushed;
+  pushed.received = pushed.aggregated = 7;
+  const Report report = report_of(pushed);
+  EXPECT_TRUE(report.passed()) << ::testing::PrintToString(report.examples);
+  EXPECT_EQ(report.windows_compared, 2u);
+  ASSERT_EQ(report.warnings.size(), 1u);
+  EXPECT_NE(report.warnings[0].find("edge-1/1"), std::string::npos);
+  EXPECT_NE(report.warnings[0].find("not compared: pushed_work"), std::string::npos) << report.warnings[0];
+  // Its account has to add up all the same.
+  pushed.received = 8;
+  EXPECT_FALSE(report_of(pushed).passed());
+
+  // When it may bring every metric, nothing is left to compare, which is no success.
+  plan_.fleet.inputs[1].metrics = {"load", "work"};
+  pushed.received = 7;
+  const Report nothing = report_of(pushed);
+  EXPECT_EQ(nothing.differences(), 0u);
+  EXPECT_FALSE(nothing.passed());
+}
+
 TEST_F(Comparing, ComparingNothingFails) {
   const auto oracle = Oracle::create(plan_).value();
   oracle->finish();
