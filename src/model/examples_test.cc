@@ -53,9 +53,17 @@ TEST(Examples, Debs2014) {
   EXPECT_EQ(real.inputs[0].path, "/data/sorted.csv.gz");
 }
 
+TEST(Examples, Push) {
+  const Fleet fleet = example("examples/push/fleet.toml");
+  ASSERT_EQ(fleet.inputs.size(), 1u);
+  EXPECT_EQ(fleet.inputs[0].kind, InputSpec::Kind::kPush);
+  EXPECT_THAT(names(make_plan(fleet)), ElementsAre("cpu_by_host", "mem_by_host"));
+}
+
 TEST(Examples, ShareNoAddress) {
   std::set<std::string> addresses;
-  for (const char* path : {"examples/smart-grid/fleet.toml", "examples/debs2014/fleet.toml"}) {
+  for (const char* path :
+       {"examples/smart-grid/fleet.toml", "examples/debs2014/fleet.toml", "examples/push/fleet.toml"}) {
     for (const NodeSpec& node : example(path).nodes) {
       for (const std::string& address : {node.listen, node.http}) {
         EXPECT_TRUE(address.empty() || addresses.insert(address).second) << address;

@@ -143,7 +143,7 @@ std::optional<HttpResponse> PushService::handle(const HttpRequest& request) {
   if (request.path == "/health") {
     if (!reads) return failure(405, "method not allowed", "/health is a GET");
     return answer(200, {{"name", "orla"},
-                        {"message", "ready for writes"},
+                        {"message", "alive; /readyz says whether pushes are taken"},
                         {"status", "pass"},
                         {"version", std::string(base::Version())}});
   }
