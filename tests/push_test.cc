@@ -86,7 +86,9 @@ TEST(Push, WhatADiskEdgeAcknowledgedSurvivesEveryKill) {
         acknowledged = ++batch * kBatch;
         continue;
       }
-      if (reply) EXPECT_EQ(reply->status, 503) << reply->body;
+      if (reply) {
+        EXPECT_EQ(reply->status, 503) << reply->body;
+      }
       ++resends;
       base::SystemClock().sleep(5ms);
     }

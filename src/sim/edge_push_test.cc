@@ -61,7 +61,7 @@ class PushedEdge : public ::testing::Test {
 
   void start() {
     loop_ = std::make_unique<FakeLoop>(queue_, [] { FAIL() << "nothing kills it here"; });
-    up_ = std::make_unique<FakeUplink>(network_, *loop_);
+    up_ = std::make_unique<FakeUplink>(network_, *loop_, link_, "edge");
     store_ = std::make_unique<FakeEdgeStore>(kept_, disk_);
     pump_ = std::make_unique<FakeInputPump>(*loop_, random_, scripts_, Bug::kNone);
     role_ = std::make_unique<node::EdgeRole>(plan_, plan_.fleet.nodes[0], node::World{*loop_, clock_, random_, log_},
@@ -113,6 +113,7 @@ class PushedEdge : public ::testing::Test {
   base::SeededRandom random_{7};
   base::SilentLogger log_;
   FakeNetwork network_{queue_, random_};
+  Link link_;
   FakeClock clock_{queue_};
   FakeDisk disk_{random_};
   EdgeDisk kept_;
