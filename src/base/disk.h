@@ -36,7 +36,8 @@ class Disk {
   virtual ~Disk() = default;
   // Files of the folder, sorted by name.
   virtual absl::StatusOr<std::vector<Entry>> list() const = 0;
-  // Up to `bytes` from `offset` on; shorter at the end of the file. NotFound when there is no such file.
+  // Up to `bytes` from `offset` on; shorter at the end of the file. NotFound when there is no such file;
+  // DataLoss when the medium does not give the bytes.
   virtual absl::StatusOr<std::string> read(const std::string& name, std::uint64_t offset, std::size_t bytes) const = 0;
   // Opens the file, new when there is none, cut to its first `keep` bytes. A new one survives power loss after
   // sync_names().

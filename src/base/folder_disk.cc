@@ -81,7 +81,11 @@ absl::StatusOr<std::string> FolderDisk::read(const std::string& name, std::uint6
   while (done < out.size()) {
     const ssize_t n = ::pread(file.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno_status(errno, fmt::format("cannot read \"{}\" at {}", path.native(), offset + done));
+    if (n < 0) {
+      const absl::Status status =
+          errno_status(errno, fmt::format("cannot read \"{}\" at {}", path.native(), offset + done));
+      return errno == EIO ? absl::DataLossError(status.message()) : status;
+    }
     if (n == 0) break;
     done += static_cast<std::size_t>(n);
   }

@@ -65,7 +65,7 @@ struct EdgeCommit {
 struct OutboxEntry {
   model::Sequence sequence = 0;
   std::size_t bytes = 0;  // about what it takes on the wire
-  ChunkFacts facts;
+  ChunkFacts facts;       // without inputs and sealed
   // The rows are lost, found now, and no commit has said so yet: "damaged".
   bool lost = false;
   bool tombstone = false;  // committed as one
@@ -101,7 +101,8 @@ class EdgeStore {
   virtual ~EdgeStore() = default;
   virtual absl::StatusOr<EdgeRecovery> recover(const Progress& progress) = 0;
   virtual absl::Status commit(const EdgeCommit& commit) = 0;
-  // Everything up to `through` has been folded in: drops it. A failure is harmless (chunks are dropped at the next).
+  // Everything up to `through` has been folded in: drops it. Failure, and power loss soon after, are harmless: chunks
+  // come back, and are dropped at the next.
   virtual absl::Status trim(model::Sequence through) = 0;
   // A new epoch: the chunks beyond the old one's cursor, renumbered from 1, replace the outbox.
   virtual absl::Status renumber(const EdgeMeta& meta, const std::vector<StoredChunk>& outbox) = 0;
@@ -112,6 +113,10 @@ class EdgeStore {
   virtual std::vector<model::Tombstone> lost() const = 0;
   // On disk, dead space included.
   virtual std::uint64_t bytes() const = 0;
+  // Called now and then: syncs what is due when commits are not synced at once.
+  virtual absl::Status maintain() { return absl::OkStatus(); }
+  // The last call, at a clean end: everything is durable, whatever the mode of fsync.
+  virtual absl::Status close() { return absl::OkStatus(); }
 };
 
 }  // namespace orla::store

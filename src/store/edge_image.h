@@ -1,0 +1,55 @@
+// What an edge's files say, in memory: the result of applying the changes of its journal in order.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "store/edge_change.h"
+
+namespace orla::store {
+
+// A plain value. A change is prepared, which may fail, then applied, which cannot: the store writes in between.
+class EdgeImage {
+ public:
+  struct Kept {
+    std::string header;  // encoded ChunkHeader
+    Place place;
+    bool tombstone = false;
+    bool lost = false;  // its rows cannot be had; not yet a tombstone
+    int failed_reads = 0;
+  };
+  struct Prepared {
+    Change change;
+    std::vector<std::pair<model::Sequence, Kept>> chunks;
+    std::string latest;  // empty: as before
+  };
+
+  // The change's views live until it is applied.
+  absl::StatusOr<Prepared> prepare(const Change& change, const EdgeFormat& format) const;
+  // States are kept only `kCollect`: a running store does not need them.
+  enum class States : std::uint8_t { kCollect, kForget };
+  void apply(Prepared prepared, States states);
+  // The rows of a kept chunk are gone.
+  void lose(model::Sequence sequence);
+
+  EdgeMeta meta;
+  std::map<model::Sequence, Kept> kept;         // chunks not acknowledged
+  std::map<std::uint64_t, std::uint64_t> live;  // by segment: kept chunks whose rows are in it
+  std::string latest;                           // encoded ChunkFacts of the newest chunk; empty: none was sealed
+  std::vector<std::string> states;              // the newest snapshot and what follows it
+  Change::Tail tail;                            // where the outbox ends
+  std::string boot;                             // as of the newest `opened`
+  FsyncMode fsync = FsyncMode::kOn;
+  bool reopen = false;
+  bool closed = false;  // nothing was changed since everything was made durable
+  bool lost = false;    // the journal was lost, and there was no snapshot since
+
+ private:
+  void erase(std::map<model::Sequence, Kept>::iterator chunk);
+  void drop_live(const Place& place);
+  void trim(model::Sequence through);
+};
+
+}  // namespace orla::store

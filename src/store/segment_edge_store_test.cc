@@ -1,0 +1,478 @@
+#include "store/segment_edge_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/faulty_disk.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "store/edge_files.h"
+#include "store/edge_for_tests.h"
+
+namespace orla::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SegmentEdgeStoreTest : public testing::Test {
+ protected:
+  // The process that used the store before is dead.
+  EdgeRecovery restart(EdgeStoreOptions options = {}) {
+    store_.reset();
+    disk_.crash();
+    return start(options);
+  }
+  EdgeRecovery start(EdgeStoreOptions options = {}) {
+    store_ = std::make_unique<SegmentEdgeStore>(disk_, clock_, format_for_tests(), options);
+    absl::StatusOr<EdgeRecovery> recovery = store_->recover({});
+    EXPECT_TRUE(recovery.ok()) << recovery.status();
+    return recovery.ok() ? *std::move(recovery) : EdgeRecovery{};
+  }
+  absl::Status commit(std::string state, std::vector<StoredChunk> chunks = {}, bool snapshot = false) {
+    EdgeCommit out;
+    next_ += chunks.size();
+    out.meta = meta_for_tests(next_);
+    out.entry = {snapshot, std::move(state)};
+    out.chunks = std::move(chunks);
+    const absl::Status status = store_->commit(out);
+    if (!status.ok()) next_ -= out.chunks.size();
+    return status;
+  }
+  // Chunks 1..n of `bytes` each, every one in a commit of its own, after a snapshot "S".
+  void fill(model::Sequence n, std::size_t bytes) {
+    start({.segment_bytes = 1000});
+    ASSERT_TRUE(commit("S", {}, true).ok());
+    for (model::Sequence s = 1; s <= n; ++s) {
+      ASSERT_TRUE(commit("c" + std::to_string(s), {chunk_for_tests(s, bytes)}).ok());
+    }
+  }
+  std::string only(const std::string& end) const {
+    std::string out;
+    for (const auto& [name, bytes] : disk_.contents()) {
+      if (name.ends_with(end)) out = name;
+    }
+    return out;
+  }
+
+  base::SeededRandom random_{1};
+  base::FaultyDisk disk_{random_};
+  ClockForTests clock_;
+  std::unique_ptr<SegmentEdgeStore> store_;
+  model::Sequence next_ = 1;
+};
+
+TEST_F(SegmentEdgeStoreTest, AFreshStoreKnowsNothing) {
+  const EdgeRecovery recovery = start();
+  EXPECT_EQ(recovery.meta.epoch, model::Epoch{});
+  EXPECT_THAT(recovery.journal, IsEmpty());
+  EXPECT_THAT(recovery.outbox, IsEmpty());
+  EXPECT_THAT(recovery.damage, IsEmpty());
+  EXPECT_FALSE(recovery.without_journal.has_value());
+  EXPECT_FALSE(recovery.reopen);
+}
+
+TEST_F(SegmentEdgeStoreTest, KeepsWhatWasCommitted) {
+  start();
+  ASSERT_TRUE(commit("S", {}, true).ok());
+  ASSERT_TRUE(commit("a", {chunk_for_tests(1, 50), chunk_for_tests(2, 0)}).ok());
+  ASSERT_TRUE(commit("b").ok());
+  const EdgeRecovery recovery = restart();
+  EXPECT_EQ(recovery.meta.node, "edge-1");
+  EXPECT_EQ(recovery.meta.epoch, kEpochForTests);
+  EXPECT_EQ(recovery.meta.next_sequence, 3U);
+  EXPECT_EQ(recovery.meta.chain, (base::Digest{3, 1}));
+  EXPECT_THAT(recovery.journal, ElementsAre("S", "a", "b"));
+  ASSERT_EQ(recovery.outbox.size(), 2U);
+  EXPECT_EQ(recovery.outbox[0].sequence, 1U);
+  EXPECT_EQ(recovery.outbox[0].facts.samples, chunk_for_tests(1, 0).facts.samples);
+  EXPECT_EQ(recovery.outbox[0].facts.to, model::from_ns(2000));
+  EXPECT_FALSE(recovery.outbox[0].lost || recovery.outbox[0].tombstone);
+  EXPECT_THAT(recovery.damage, IsEmpty());
+  EXPECT_FALSE(recovery.reopen);
+  EXPECT_EQ(store_->load(1).value(), chunk_for_tests(1, 50));
+  EXPECT_EQ(store_->load(2).value(), chunk_for_tests(2, 0));
+  EXPECT_EQ(store_->load(3).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(SegmentEdgeStoreTest, ASnapshotReplacesTheJournalAndLeavesTheOutbox) {
+  fill(3, 100);
+  ASSERT_TRUE(commit("T", {chunk_for_tests(4, 10)}, true).ok());
+  ASSERT_TRUE(commit("x").ok());
+  const EdgeRecovery recovery = restart();
+  EXPECT_THAT(recovery.journal, ElementsAre("T", "x"));
+  EXPECT_EQ(recovery.outbox.size(), 4U);
+  for (model::Sequence s = 1; s <= 3; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 100));
+  std::size_t journals = 0;
+  for (const auto& [name, bytes] : disk_.contents()) journals += name.starts_with("journal") ? 1 : 0;
+  EXPECT_EQ(journals, 2U);
+}
+
+TEST_F(SegmentEdgeStoreTest, TrimmedChunksAreGoneAndTheirSegmentsToo) {
+  fill(40, 200);
+  std::uint64_t largest = 0;
+  for (model::Sequence s = 1; s <= 40; ++s) {
+    ASSERT_TRUE(store_->trim(s).ok());
+    // Dead space: the oldest segment in part, and the newest.
+    std::uint64_t segments = 0;
+    for (const auto& [name, bytes] : disk_.contents()) segments += name.starts_with("outbox-") ? bytes.size() : 0;
+    const std::uint64_t kept_rows = (40 - s) * 200;
+    const std::uint64_t heads = (40 - s) * 300;  // heads and facts of a chunk, generously
+    largest = std::max(largest, segments - std::min(segments, kept_rows + heads));
+    EXPECT_EQ(store_->load(s).status().code(), absl::StatusCode::kNotFound);
+  }
+  EXPECT_LE(largest, 2 * (1000 + 600U));
+  const EdgeRecovery recovery = restart();
+  EXPECT_EQ(recovery.meta.acknowledged, 40U);
+  EXPECT_THAT(recovery.outbox, IsEmpty());
+  EXPECT_FALSE(disk_.contents().contains(segment_name(1)));
+  EXPECT_TRUE(store_->trim(3).ok());  // what is acknowledged stays so
+  EXPECT_EQ(restart().meta.acknowledged, 40U);
+}
+
+TEST_F(SegmentEdgeStoreTest, BytesAreThoseOfTheFiles) {
+  fill(20, 200);
+  ASSERT_TRUE(store_->trim(10).ok());
+  EXPECT_EQ(store_->bytes(), disk_.used());
+  restart({.segment_bytes = 1000});
+  EXPECT_EQ(store_->bytes(), disk_.used());
+}
+
+TEST_F(SegmentEdgeStoreTest, RenumberReplacesTheOutbox) {
+  fill(5, 100);
+  EdgeMeta meta = meta_for_tests(3, 0, model::Epoch(8));
+  const std::vector<StoredChunk> outbox = {chunk_for_tests(1, 70, model::Epoch(8)),
+                                           chunk_for_tests(2, 80, model::Epoch(8))};
+  ASSERT_TRUE(store_->renumber(meta, outbox).ok());
+  EXPECT_EQ(store_->load(2).value(), outbox[1]);
+  const EdgeRecovery recovery = restart();
+  EXPECT_EQ(recovery.meta.epoch, model::Epoch(8));
+  EXPECT_EQ(recovery.meta.acknowledged, 0U);
+  ASSERT_EQ(recovery.outbox.size(), 2U);
+  EXPECT_EQ(store_->load(1).value(), outbox[0]);
+  EXPECT_THAT(recovery.journal, ElementsAre("S", "c1", "c2", "c3", "c4", "c5"));
+}
+
+TEST_F(SegmentEdgeStoreTest, ATombstoneTakesThePlaceOfItsChunks) {
+  fill(4, 100);
+  EdgeCommit commit;
+  commit.meta = meta_for_tests(5);
+  commit.entry.state = "t";
+  commit.tombstones = {{2, 3, "outbox_full", {{"in", 20}}, model::from_ns(2000), model::from_ns(4000)}};
+  ASSERT_TRUE(store_->commit(commit).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(store_->load(1).value(), chunk_for_tests(1, 100));
+    EXPECT_EQ(store_->load(2).value(), tombstone_for_tests(chunk_for_tests(2, 100), "outbox_full"));
+    EXPECT_EQ(store_->load(3).value(), tombstone_for_tests(chunk_for_tests(3, 100), "outbox_full"));
+    EXPECT_THAT(store_->lost(), IsEmpty());
+    const EdgeRecovery recovery = restart();
+    ASSERT_EQ(recovery.outbox.size(), 4U);
+    EXPECT_TRUE(recovery.outbox[1].tombstone && recovery.outbox[2].tombstone);
+    EXPECT_FALSE(recovery.outbox[0].tombstone || recovery.outbox[3].tombstone || recovery.outbox[1].lost);
+  }
+}
+
+TEST_F(SegmentEdgeStoreTest, AFlippedBitInRowsCostsThatChunk) {
+  fill(4, 100);
+  const std::string name = segment_name(1);
+  const std::size_t at = disk_.contents().at(name).find(chunk_for_tests(2, 100).rows);
+  ASSERT_NE(at, std::string::npos);
+  disk_.flip_bit(name, (at + 50) * 8 + 3);
+  const EdgeRecovery recovery = restart();
+  EXPECT_EQ(recovery.outbox.size(), 4U);
+  EXPECT_THAT(store_->lost(), IsEmpty());
+  EXPECT_EQ(store_->load(2).value(), tombstone_for_tests(chunk_for_tests(2, 100), "damaged"));
+  ASSERT_EQ(store_->lost().size(), 1U);
+  EXPECT_EQ(store_->lost()[0], tombstone_of(2, "damaged", chunk_for_tests(2, 0).facts));
+  for (const model::Sequence s : {1, 3, 4}) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 100));
+  // Once a commit says so, it is a tombstone as any other.
+  EdgeCommit commit;
+  commit.meta = meta_for_tests(5);
+  commit.entry.state = "t";
+  commit.tombstones = store_->lost();
+  ASSERT_TRUE(store_->commit(commit).ok());
+  EXPECT_THAT(store_->lost(), IsEmpty());
+  EXPECT_TRUE(restart().outbox[1].tombstone);
+}
+
+TEST_F(SegmentEdgeStoreTest, ACutOrMissingSegmentCostsItsChunks) {
+  fill(12, 300);  // two to a segment
+  const std::string newest = only("6");
+  ASSERT_EQ(newest, segment_name(6));
+  disk_.cut(newest, disk_.contents().at(newest).size() - 30);
+  disk_.erase(segment_name(2));
+  const EdgeRecovery recovery = restart();
+  std::vector<model::Sequence> lost;
+  for (const OutboxEntry& entry : recovery.outbox) {
+    if (entry.lost) lost.push_back(entry.sequence);
+    EXPECT_EQ(store_->load(entry.sequence).value(),
+              entry.lost ? tombstone_for_tests(chunk_for_tests(entry.sequence, 300), "damaged")
+                         : chunk_for_tests(entry.sequence, 300));
+  }
+  EXPECT_THAT(lost, ElementsAre(3U, 4U, 12U));
+  ASSERT_EQ(recovery.damage.size(), 2U);
+  EXPECT_THAT(recovery.damage[0].what, HasSubstr("gone"));
+  EXPECT_THAT(recovery.damage[1].what, HasSubstr("cut"));
+  EXPECT_FALSE(recovery.reopen || recovery.without_journal);
+  // It goes on beside what was cut.
+  next_ = 13;
+  ASSERT_TRUE(commit("n", {chunk_for_tests(13, 300)}).ok());
+  EXPECT_EQ(restart().outbox.size(), 13U);
+  EXPECT_EQ(store_->load(13).value(), chunk_for_tests(13, 300));
+}
+
+TEST_F(SegmentEdgeStoreTest, OneCopyOfTheJournalIsEnough) {
+  for (const char* end : {".a", ".b"}) {
+    for (int kind = 0; kind < 3; ++kind) {
+      store_.reset();
+      for (const auto& [file, bytes] : disk_.contents()) disk_.erase(file);
+      next_ = 1;
+      fill(5, 100);
+      const std::string name = only(end);
+      const std::size_t size = disk_.contents().at(name).size();
+      if (kind == 0) disk_.erase(name);
+      if (kind == 1) disk_.cut(name, size / 2);
+      if (kind == 2) disk_.flip_bit(name, size / 2 * 8);
+      const EdgeRecovery recovery = restart();
+      EXPECT_THAT(recovery.journal, ElementsAre("S", "c1", "c2", "c3", "c4", "c5")) << end << kind;
+      EXPECT_FALSE(recovery.reopen || recovery.without_journal);
+      for (model::Sequence s = 1; s <= 5; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 100));
+      // A second copy that is shorter, or not there, is only behind.
+      EXPECT_EQ(recovery.damage.empty(), std::string(end) == ".b" && kind != 2) << end << kind;
+      // Both are whole again.
+      disk_.erase(only(end));
+      EXPECT_THAT(restart().journal, ElementsAre("S", "c1", "c2", "c3", "c4", "c5"));
+    }
+  }
+}
+
+TEST_F(SegmentEdgeStoreTest, WithoutAJournalTheOutboxTellsAll) {
+  fill(6, 300);
+  ASSERT_TRUE(store_->trim(3).ok());
+  disk_.erase(only(".a"));
+  disk_.erase(only(".b"));
+  for (int i = 0; i < 2; ++i) {
+    const EdgeRecovery recovery = restart();
+    EXPECT_TRUE(recovery.reopen);
+    EXPECT_THAT(recovery.journal, IsEmpty());
+    ASSERT_TRUE(recovery.without_journal.has_value());
+    EXPECT_EQ(*recovery.without_journal, chunk_for_tests(6, 0).facts);
+    EXPECT_EQ(recovery.meta.node, "edge-1");
+    EXPECT_EQ(recovery.meta.epoch, kEpochForTests);
+    EXPECT_EQ(recovery.meta.next_sequence, 7U);
+    EXPECT_EQ(recovery.meta.chain, (base::Digest{7, 1}));
+    EXPECT_LE(recovery.meta.acknowledged, 3U);
+    for (model::Sequence s = 4; s <= 6; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 300));
+  }
+  // A snapshot and a new numbering end it.
+  next_ = 7;
+  ASSERT_TRUE(commit("N", {}, true).ok());
+  EXPECT_TRUE(restart().reopen);
+  ASSERT_TRUE(store_->renumber(meta_for_tests(1, 0, model::Epoch(9)), {}).ok());
+  const EdgeRecovery recovery = restart();
+  EXPECT_FALSE(recovery.reopen || recovery.without_journal);
+  EXPECT_THAT(recovery.journal, ElementsAre("N"));
+}
+
+TEST_F(SegmentEdgeStoreTest, BothCopiesCutAreNoticed) {
+  fill(6, 300);
+  for (const char* end : {".a", ".b"}) disk_.cut(only(end), disk_.contents().at(only(end)).size() / 2);
+  const EdgeRecovery recovery = restart();
+  EXPECT_TRUE(recovery.reopen);
+  ASSERT_TRUE(recovery.without_journal.has_value());
+  EXPECT_EQ(*recovery.without_journal, chunk_for_tests(6, 0).facts);
+  EXPECT_EQ(recovery.outbox.size(), 6U);
+  for (model::Sequence s = 1; s <= 6; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 300));
+}
+
+TEST_F(SegmentEdgeStoreTest, AChunkThatIsNowhereIsCountedFromTheTotals) {
+  fill(6, 300);
+  disk_.erase(only(".a"));
+  disk_.erase(only(".b"));
+  disk_.erase(segment_name(2));  // chunks 3 and 4
+  const EdgeRecovery recovery = restart();
+  ASSERT_EQ(recovery.outbox.size(), 6U);
+  EXPECT_TRUE(recovery.outbox[2].lost && recovery.outbox[3].lost);
+  EXPECT_EQ(recovery.outbox[2].facts.samples, (std::vector<std::pair<std::string, std::uint64_t>>{{"in", 20}}));
+  EXPECT_THAT(recovery.outbox[3].facts.samples, IsEmpty());
+  EXPECT_EQ(store_->load(3)->range.chain_before, (base::Digest{3, 1}));
+  EXPECT_EQ(store_->load(4)->range.chain_after, (base::Digest{5, 1}));
+  EXPECT_EQ(store_->load(3)->range.chain_after, store_->load(4)->range.chain_before);
+}
+
+TEST_F(SegmentEdgeStoreTest, AChangeMissingInTheMiddleMakesTheStateUnusable) {
+  fill(6, 300);
+  // The same change in both copies: "c3".
+  for (const char* end : {".a", ".b"}) {
+    const std::string name = only(end);
+    const std::size_t at = disk_.contents().at(name).rfind("c3");
+    ASSERT_NE(at, std::string::npos);
+    disk_.flip_bit(name, at * 8);
+  }
+  const EdgeRecovery recovery = restart();
+  ASSERT_TRUE(recovery.without_journal.has_value());
+  EXPECT_EQ(*recovery.without_journal, chunk_for_tests(6, 0).facts);
+  EXPECT_FALSE(recovery.reopen);  // all numbers are known
+  EXPECT_EQ(recovery.meta.next_sequence, 7U);
+  for (model::Sequence s = 1; s <= 6; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 300));
+}
+
+TEST_F(SegmentEdgeStoreTest, ATornTailIsACommitThatNeverWas) {
+  fill(3, 100);
+  const std::string name = only(".a");
+  std::string bytes = disk_.contents().at(name);
+  const std::string whole = bytes;
+  append_record(bytes, {RecordKind::kChange, true, 0, 2, 99, 0, 0}, "whatever it is");
+  for (std::size_t cut = whole.size() + 1; cut < bytes.size(); cut += 7) {
+    disk_.put(name, bytes.substr(0, cut));
+    const EdgeRecovery recovery = restart();
+    EXPECT_THAT(recovery.journal, ElementsAre("S", "c1", "c2", "c3"));
+    EXPECT_THAT(recovery.damage, IsEmpty());
+    EXPECT_FALSE(recovery.reopen || recovery.without_journal);
+  }
+}
+
+TEST_F(SegmentEdgeStoreTest, AFullDiskRefusesAndGoesOnOnceThereIsRoom) {
+  fill(10, 300);
+  disk_.capacity = disk_.used() + 200;
+  EXPECT_EQ(commit("x", {chunk_for_tests(11, 300)}).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(commit("x", {chunk_for_tests(11, 300)}).code(), absl::StatusCode::kResourceExhausted);
+  disk_.capacity = disk_.used();  // not a byte
+  EXPECT_EQ(commit("x").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(store_->load(10).value(), chunk_for_tests(10, 300));
+  // What the cloud has makes room, even then.
+  const std::uint64_t used = disk_.used();
+  for (model::Sequence s = 1; s <= 8; ++s) store_->trim(s).IgnoreError();
+  EXPECT_LT(disk_.used(), used);
+  ASSERT_TRUE(commit("x", {chunk_for_tests(11, 300)}).ok());
+  const EdgeRecovery recovery = restart();
+  EXPECT_EQ(recovery.meta.next_sequence, 12U);
+  EXPECT_EQ(recovery.meta.acknowledged, 8U);
+  EXPECT_EQ(recovery.journal.back(), "x");
+  EXPECT_EQ(store_->load(11).value(), chunk_for_tests(11, 300));
+}
+
+TEST_F(SegmentEdgeStoreTest, StartsOnAFullDisk) {
+  fill(3, 300);
+  disk_.erase(only(".b"));
+  disk_.capacity = disk_.used();
+  const EdgeRecovery recovery = restart();
+  EXPECT_THAT(recovery.journal, ElementsAre("S", "c1", "c2", "c3"));
+  EXPECT_EQ(store_->load(3).value(), chunk_for_tests(3, 300));
+  EXPECT_EQ(commit("x").code(), absl::StatusCode::kResourceExhausted);
+  disk_.capacity = base::FaultyDisk::kNoLimit;
+  ASSERT_TRUE(commit("x").ok());
+  EXPECT_THAT(restart().journal, ElementsAre("S", "c1", "c2", "c3", "x"));
+}
+
+TEST_F(SegmentEdgeStoreTest, WithoutFsyncPowerLossIsNoticed) {
+  const EdgeStoreOptions off{.fsync = FsyncMode::kOff};
+  start(off);
+  ASSERT_TRUE(commit("S", {}, true).ok());
+  ASSERT_TRUE(commit("a", {chunk_for_tests(1, 100)}).ok());
+  EXPECT_FALSE(restart(off).reopen);  // the same machine: nothing is lost
+  store_.reset();
+  disk_.power_loss();
+  EXPECT_TRUE(start(off).reopen);
+  EXPECT_TRUE(restart(off).reopen);  // until it was done
+  ASSERT_TRUE(store_->renumber(meta_for_tests(1, 0, model::Epoch(9)), {}).ok());
+  EXPECT_FALSE(restart(off).reopen);
+  // A clean end leaves nothing to be lost.
+  ASSERT_TRUE(commit("b").ok());
+  ASSERT_TRUE(store_->close().ok());
+  store_.reset();
+  disk_.power_loss();
+  const EdgeRecovery recovery = start(off);
+  EXPECT_FALSE(recovery.reopen);
+  EXPECT_EQ(recovery.journal.back(), "b");
+}
+
+TEST_F(SegmentEdgeStoreTest, DelayedFsyncSyncsInTime) {
+  const EdgeStoreOptions delayed{.fsync = FsyncMode::kDelayed, .fsync_delay = std::chrono::milliseconds(500)};
+  start(delayed);
+  ASSERT_TRUE(commit("S", {}, true).ok());
+  const std::uint64_t syncs = disk_.counters().syncs;
+  ASSERT_TRUE(commit("a", {chunk_for_tests(1, 100)}).ok());
+  ASSERT_TRUE(store_->maintain().ok());
+  EXPECT_EQ(disk_.counters().syncs, syncs);
+  clock_.now += std::chrono::milliseconds(500);
+  ASSERT_TRUE(store_->maintain().ok());
+  EXPECT_GT(disk_.counters().syncs, syncs);
+  store_.reset();
+  disk_.power_loss();
+  const EdgeRecovery recovery = start(delayed);
+  EXPECT_THAT(recovery.journal, ElementsAre("S", "a"));
+  EXPECT_EQ(store_->load(1).value(), chunk_for_tests(1, 100));
+}
+
+TEST_F(SegmentEdgeStoreTest, AMediumThatDoesNotGiveTheBytesLosesThem) {
+  fill(3, 100);
+  disk_.hook = [](const base::FaultyDisk::Step& step) {
+    return step.kind == base::FaultyDisk::Step::Kind::kRead ? absl::DataLossError("bad sector") : absl::OkStatus();
+  };
+  int errors = 0;
+  absl::StatusOr<StoredChunk> chunk = store_->load(2);
+  for (; !chunk.ok() && errors < 100; ++errors) chunk = store_->load(2);
+  EXPECT_GT(errors, 0);  // it may pass
+  ASSERT_TRUE(chunk.ok());
+  EXPECT_EQ(*chunk, tombstone_for_tests(chunk_for_tests(2, 100), "damaged"));
+  disk_.hook = nullptr;
+  EXPECT_EQ(store_->load(1).value(), chunk_for_tests(1, 100));
+}
+
+TEST_F(SegmentEdgeStoreTest, AnotherVersionIsAnError) {
+  fill(1, 10);
+  std::string bytes = disk_.contents().at(only(".a"));
+  std::string record;
+  append_record(record, {RecordKind::kGeneration, true, 0, 1, 1, 0, 0}, "later");
+  record[8] = 2;  // the version, then the checksum of the head again
+  const std::uint64_t checksum = base::hash64(std::string_view(record).substr(0, kHeadBytes - 8));
+  std::memcpy(record.data() + kHeadBytes - 8, &checksum, sizeof checksum);
+  disk_.put(journal_name(99, JournalCopy::kA), record);
+  store_ = std::make_unique<SegmentEdgeStore>(disk_, clock_, format_for_tests(), EdgeStoreOptions{});
+  const absl::Status status = store_->recover({}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("version 2"));
+}
+
+TEST(SegmentEdgeStoreFolder, OneProcessAtATimeAndNoOldState) {
+  const base::TemporaryDirectory directory = base::TemporaryDirectory::create("edge").value();
+  const std::string path = directory.path().string();
+  const ClockForTests clock;
+  {
+    const auto store = SegmentEdgeStore::open(path, clock, format_for_tests(), {});
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_EQ(SegmentEdgeStore::open(path, clock, format_for_tests(), {}).status().code(),
+              absl::StatusCode::kFailedPrecondition);
+    ASSERT_TRUE((*store)->recover({}).ok());
+    EdgeCommit commit;
+    commit.meta = meta_for_tests(2);
+    commit.entry = {true, "S"};
+    commit.chunks = {chunk_for_tests(1, 5000)};
+    ASSERT_TRUE((*store)->commit(commit).ok());
+  }
+  {
+    const auto store = SegmentEdgeStore::open(path, clock, format_for_tests(), {});
+    ASSERT_TRUE(store.ok());
+    std::uint64_t done = 0;
+    std::uint64_t all = 0;
+    ASSERT_TRUE((*store)
+                    ->recover([&](std::uint64_t d, std::uint64_t a) {
+                      EXPECT_GE(d, done);
+                      done = d;
+                      all = a;
+                    })
+                    .ok());
+    EXPECT_EQ(done, all);
+    EXPECT_GT(all, 0U);
+    EXPECT_EQ((*store)->load(1).value(), chunk_for_tests(1, 5000));
+  }
+  ASSERT_TRUE(base::write_file_atomically(directory.path() / "edge.sqlite", "old").ok());
+  const absl::Status status = SegmentEdgeStore::open(path, clock, format_for_tests(), {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("earlier version"));
+}
+
+}  // namespace
+}  // namespace orla::store
