@@ -13,7 +13,8 @@ constexpr char kAbout[] =
     "  orla settings                                               all settings of a fleet file\n";
 
 constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 1 --verify found a difference; 2 wrong usage or fleet file; 3 draining ran out of time;\n"
+    "Exit codes: 0 done; 1 --verify found a difference, or an outbox is damaged; 2 wrong usage or fleet file; 3 "
+    "draining ran out of time;\n"
     "4 something failed; 5 a memory-only edge stopped with samples the cloud has not acknowledged.";
 
 }  // namespace
@@ -33,6 +34,7 @@ int main(int argc, char** argv) {
   add_query(app, chosen);
   add_generate(app, chosen);
   add_forecast(app, chosen);
+  add_outbox(app, chosen);
   add_version(app, chosen);
   try {
     app.parse(argc, argv);

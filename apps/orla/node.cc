@@ -55,6 +55,7 @@ int run(const Options& o) {
       return kOk;
     case node::NodeEnd::kLeftBehind:
       return kLeftBehind;
+    case node::NodeEnd::kNotDrained:
     case node::NodeEnd::kFailed:
       break;
   }

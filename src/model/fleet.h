@@ -41,6 +41,8 @@ struct NodeSpec {
   std::string http;    // "127.0.0.1:8411"; empty = no HTTP
   std::vector<std::vector<std::string>> parents;  // groups of node names in order of preference; empty for the cloud
   Durability durability = Durability::kDisk;
+  // Of a disk edge: a commit is synced at once (0), at most so much later, or never (none).
+  std::optional<Duration> fsync_delay = Duration::zero();
 };
 
 struct MetricSpec {

@@ -129,6 +129,10 @@ TEST(FleetChecks, Nodes) {
       {"layer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
        "durability = @\"disk\"\nlayer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
        "durability is for edges; leave it out: an aggregator keeps nothing on disk, the cloud always does"},
+      {"durability = \"memory\"", "fsync = @\"2m\"",
+       "fsync is \"2m\"; expected on, off, or a duration of 1ms to 1m such as \"500ms\""},
+      {"durability = \"memory\"", "durability = \"memory\"\nfsync = @\"off\"",
+       "fsync is for edges with durability = \"disk\"; leave it out"},
   };
   for (const Mistake& mistake : mistakes) expect_error(mistake);
 }

@@ -128,7 +128,24 @@ class Reader {
       errors_.add(place_of(table, "durability"), "durability is for edges", "",
                   "leave it out: an aggregator keeps nothing on disk, the cloud always does");
     }
+    node.fsync_delay = read_fsync(section, table);
+    if (section.has("fsync") && (node.layer != Layer::kEdge || node.durability == Durability::kMemory)) {
+      errors_.add(place_of(table, "fsync"), "fsync is for edges with durability = \"disk\"", "", "leave it out");
+    }
     draft_.fleet.nodes.push_back(std::move(node));
+  }
+
+  std::optional<Duration> read_fsync(SectionReader& section, const TreeValue& table) {
+    const std::string text = section.text("fsync");
+    if (text == "on") return Duration::zero();
+    if (text == "off") return std::nullopt;
+    const absl::StatusOr<Duration> delay = parse_duration(text);
+    if (delay.ok() && *delay >= std::chrono::milliseconds(1) && *delay <= std::chrono::minutes(1)) return *delay;
+    if (section.has("fsync")) {
+      errors_.add(place_of(table, "fsync"), fmt::format("fsync is \"{}\"", text),
+                  "on, off, or a duration of 1ms to 1m such as \"500ms\"");
+    }
+    return Duration::zero();
   }
 
   void read_metric(const TreeValue& table) {

@@ -71,6 +71,11 @@ constexpr Setting kSettings[] = {
      "Of an edge: `disk` commits samples before they are acknowledged and survives SIGKILL alone; `memory` leaves "
      "nothing on disk and acknowledges what the cloud has.",
      "durability = \"memory\""},
+    {"node", "fsync", kText, kOptional, "", "on", "2..16",
+     "Of an edge that keeps its state on disk: when a commit has to survive a loss of power. `on`: before it is "
+     "acknowledged. A duration of 1ms to 1m: at most so much later. `off`: when the system likes. A commit survives "
+     "SIGKILL in any case. After a loss of power that may have taken some, the edge opens a new epoch.",
+     "fsync = \"500ms\""},
 
     // --- [[metric]]
     {"metric", "name", kName, kRequired, "", "", "",

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{20};
 constexpr std::chrono::milliseconds kRetryCommit{200};
+constexpr std::chrono::seconds kTellProgress{1};
 // Rows of one chunk of a disk edge: about half a message's target size. A memory edge's chunk is never cut, since its
 // state is true only together with all rows; it is sealed before it has more than this.
 constexpr std::size_t kRowsPerChunk = 16'384;
@@ -116,7 +117,12 @@ absl::Status EdgeRole::start() {
 }
 
 absl::Status EdgeRole::restore() {
-  absl::StatusOr<store::EdgeRecovery> recovery = store_->recover({});
+  base::SteadyTime told = world_.clock.steady_now();
+  absl::StatusOr<store::EdgeRecovery> recovery = store_->recover([&](std::uint64_t done, std::uint64_t all) {
+    if (world_.clock.steady_now() - told < kTellProgress) return;
+    told = world_.clock.steady_now();
+    world_.log.info("reads its state: {} of {} MiB", done >> 20, all >> 20);
+  });
   if (!recovery.ok()) return recovery.status();
   for (const std::string& bytes : recovery->journal) {
     absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(bytes);
@@ -258,7 +264,14 @@ void EdgeRole::tick() {
   release();
   if (live_) watch_clock();
   desk_.tick();
+  if (on_disk()) maintain();
   if (shutdown_done_) finish_shutdown();
+}
+
+void EdgeRole::maintain() {
+  const absl::Status status = store_->maintain();
+  if (!status.ok() && !maintain_failed_) world_.log.error("cannot sync the state: {}", base::message(status));
+  maintain_failed_ = !status.ok();
 }
 
 bool EdgeRole::commit() {
@@ -292,6 +305,11 @@ bool EdgeRole::commit() {
   Commit commit;
   commit.entry.snapshot = snapshot;
   commit.entry.state = codec::encode_edge_state(state);
+  if (!state.new_groups.empty()) {
+    model::EdgeState groups;
+    groups.new_groups = std::move(state.new_groups);
+    commit.groups = codec::encode_edge_state(groups);
+  }
   if (sealed) commit.chunks = build_chunks(*sealed, commit.entry.state, snapshot);
   commit.meta = meta_after(commit.chunks);
   desk_.taken(commit.meta.next_sequence - 1);
@@ -392,6 +410,11 @@ void EdgeRole::finish_shutdown() {
   if (!on_disk()) {
     for (const auto& [sequence, sealed] : sealed_at_) report.unacknowledged_samples += sealed.second;
     report.unacknowledged_samples += samples_in_ - samples_at_seal_;
+  }
+  if (on_disk()) {
+    if (absl::Status status = store_->close(); !status.ok()) {
+      world_.log.warn("cannot sync the state at the end: {}", base::message(status));
+    }
   }
   ticker_.reset();
   desk_.give_up("this node is shutting down");

@@ -59,6 +59,7 @@ class EdgeRole final : public Role {
   void tick();
   // Seals what is due and makes it durable. False when the store cannot take it now.
   bool commit();
+  void maintain();
   bool write(Commit& commit);
   std::vector<store::StoredChunk> build_chunks(const stream::Sealed& sealed, const std::string& state, bool snapshot);
   store::EdgeMeta meta_after(const std::vector<store::StoredChunk>& chunks) const;
@@ -110,6 +111,7 @@ class EdgeRole final : public Role {
   std::uint64_t journal_bytes_ = 0;  // since the newest snapshot
   std::uint64_t snapshot_bytes_ = 0;
   bool need_snapshot_ = true;
+  bool maintain_failed_ = false;
   bool dirty_ = false;             // something happened since the last commit
   bool force_chunk_ = false;       // an input ended: the cloud has to hear of it even without rows
   std::vector<std::size_t> owed_;  // batches applied and not yet reported consumed, by input

@@ -18,19 +18,19 @@
 #include "base/signals.h"
 #include "base/thread_loop.h"
 #include "base/version.h"
-#include "codec/note.h"
 #include "link/grpc_downlink.h"
 #include "link/grpc_uplink.h"
 #include "node/aggregator_role.h"
 #include "node/api.h"
 #include "node/cloud_role.h"
+#include "node/edge_disk.h"
 #include "node/edge_role.h"
 #include "node/push_service.h"
 #include "node/resolving_uplink.h"
 #include "node/state_directory.h"
 #include "node/thread_input_pump.h"
+#include "store/segment_edge_store.h"
 #include "store/sqlite_cloud_store.h"
-#include "store/sqlite_edge_store.h"
 
 namespace orla::node {
 
@@ -38,6 +38,8 @@ namespace {
 
 constexpr std::chrono::seconds kStatusPatience{5};
 constexpr std::chrono::milliseconds kMeterPeriod{500};
+constexpr std::chrono::milliseconds kDrainPoll{50};
+constexpr std::chrono::seconds kTellDrain{2};
 
 // Rates over the last few seconds.
 class Meter {
@@ -89,14 +91,20 @@ class NodeProcess {
     });
     if (!watcher.ok()) return fail(watcher.status());
     if (absl::Status status = build(); !status.ok()) return fail(status);
-    if (absl::Status status = on_loop<absl::Status>([this] { return role_->start(); }); !status.ok()) {
+    if (absl::Status status = on_loop<absl::Status>([this] {
+          if (options_.drain_limit) role_->stop_inputs();
+          return role_->start();
+        });
+        !status.ok()) {
       return fail(status);
     }
     if (absl::Status status = serve(); !status.ok()) return fail(status);
     log_.info("{}{} runs{}{}", model::to_string(spec_.layer), spec_.site.empty() ? "" : " of site " + spec_.site,
               addresses_.listen.empty() ? "" : fmt::format(", listens on {}", addresses_.listen),
               addresses_.http.empty() ? "" : fmt::format(", status page http://{}/", addresses_.http));
-    stop->get_future().wait();
+    std::future<void> asked_to_stop = stop->get_future();
+    if (options_.drain_limit) return drain(asked_to_stop);
+    asked_to_stop.wait();
     return stop_role();
   }
 
@@ -127,6 +135,29 @@ class NodeProcess {
     return NodeEnd::kFailed;
   }
 
+  NodeEnd drain(const std::future<void>& asked_to_stop) {
+    const base::SteadyTime deadline = started_ + *options_.drain_limit;
+    base::SteadyTime told{};
+    while (true) {
+      const NodeStatus now = on_loop<NodeStatus>([this] {
+        NodeStatus status;
+        role_->fill(status);
+        return status;
+      });
+      const bool drained = now.outbox && now.outbox->chunks == 0;
+      const bool late = clock_.steady_now() >= deadline;
+      if (drained || late || clock_.steady_now() - told >= kTellDrain) {
+        told = clock_.steady_now();
+        log_.info("drains: {} chunks of {} MiB left", now.outbox ? now.outbox->chunks : 0,
+                  (now.outbox ? now.outbox->bytes : 0) >> 20);
+      }
+      const bool stopped = asked_to_stop.wait_for(kDrainPoll) == std::future_status::ready;
+      if (!drained && !late && !stopped) continue;
+      const NodeEnd end = stop_role();
+      return drained || end != NodeEnd::kClean ? end : NodeEnd::kNotDrained;
+    }
+  }
+
   absl::Status build() {
     if (absl::Status status = base::make_directories(directory_); !status.ok()) return status;
     // A node runs once. The stores lock the directory themselves; a node without one would take the other's address.
@@ -145,7 +176,7 @@ class NodeProcess {
     switch (spec_.layer) {
       case model::Layer::kEdge: {
         if (spec_.durability == model::Durability::kDisk) {
-          auto store = store::SqliteEdgeStore::open(directory_, {codec::encode_note, codec::decode_note}, {});
+          auto store = store::SegmentEdgeStore::open(directory_, clock_, edge_format(), edge_options(plan_, spec_));
           if (!store.ok()) return store.status();
           edge_store_ = *std::move(store);
         }
@@ -278,7 +309,7 @@ class NodeProcess {
   std::optional<base::FileLock> lock_;
   NodeAddresses addresses_;
   Meter meter_;  // on the loop
-  std::unique_ptr<store::SqliteEdgeStore> edge_store_;
+  std::unique_ptr<store::SegmentEdgeStore> edge_store_;
   std::unique_ptr<store::SqliteCloudStore> cloud_store_;
   base::ThreadLoop loop_;
   std::unique_ptr<link::UplinkCarrier> uplink_;

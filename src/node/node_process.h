@@ -1,6 +1,7 @@
 // One node as a process: `orla node FLEET NAME`.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -15,15 +16,19 @@ struct NodeOptions {
   std::string state;  // directory of the fleet's state on this machine; the node keeps its own below
   base::LogLevel log_level = base::LogLevel::kInfo;
   base::LogFormat log_format = base::LogFormat::kText;
+  // An edge reads no input, and ends once its outbox is empty, or after this time.
+  std::optional<std::chrono::nanoseconds> drain_limit;
 };
 
 enum class NodeEnd : std::uint8_t {
   kClean,
-  kFailed,     // could not start; the log says why
-  kLeftBehind  // a memory-only edge stopped with samples the cloud has not acknowledged
+  kFailed,      // could not start; the log says why
+  kNotDrained,  // drain_limit has passed
+  kLeftBehind   // a memory-only edge stopped with samples the cloud has not acknowledged
 };
 
-// Runs the node until SIGTERM or SIGINT. Blocks. Everything it has to say goes to the log (stderr).
+// Runs the node until SIGTERM or SIGINT (or until it is drained). Blocks. Everything it has to say goes to the log
+// (stderr).
 NodeEnd run_node(NodeOptions options);
 
 }  // namespace orla::node

@@ -87,6 +87,8 @@ class PlantedEdgeStore final : public store::EdgeStore {
     return bug_ == Bug::kBlockOnLost ? std::vector<model::Tombstone>{} : inner_->lost();
   }
   std::uint64_t bytes() const override { return inner_->bytes(); }
+  absl::Status maintain() override { return inner_->maintain(); }
+  absl::Status close() override { return inner_->close(); }
 
  private:
   // The newest chunk of the outbox once more, under the next number.

@@ -19,7 +19,8 @@ enum Tag : std::uint8_t {
   kClosed,
   kLatest,
   kTail,
-  kLost
+  kLost,
+  kGroups
 };
 
 void put_digest(base::ByteWriter& to, const base::Digest& digest) {
@@ -133,6 +134,11 @@ bool get_section(Change& change, std::uint8_t tag, base::ByteReader& from) {
     }
     case kLost:
       return change.lost = true;
+    case kGroups: {
+      const std::uint64_t first = from.varint();
+      change.groups.push_back({first, from.text()});
+      return true;
+    }
     default:
       return false;
   }
@@ -196,6 +202,11 @@ std::string encode_change(const Change& change) {
     to.u8(kState);
     to.u8(state.snapshot ? 1 : 0);
     to.text(state.bytes);
+  }
+  for (const Change::Groups& groups : change.groups) {
+    to.u8(kGroups);
+    to.varint(groups.first);
+    to.text(groups.bytes);
   }
   if (change.closed) to.u8(kClosed);
   return out;

@@ -12,7 +12,8 @@
 //    8 closed     no fields: everything before is on disk
 //    9 latest     text ChunkFacts of the newest chunk sealed
 //   10 tail       varint segment, varint bytes: where the outbox ends
-//   11 lost       no fields: the journal before was lost; no state until the next snapshot
+//   12 groups     varint number of the first, text encoded EdgeState with nothing but groups; first 0 replaces all
+//   before 11 lost       no fields: the journal before was lost; no state until the next snapshot
 //
 //   ChunkHeader   varint sequence, u64 epoch, text node, 2x u64 chain_before, 2x u64 chain_after, u8 lost,
 //                 text ChunkFacts, text OriginNote (encoded by EdgeFormat)
@@ -71,6 +72,10 @@ struct Change {
     std::uint64_t segment = 0;
     std::uint64_t bytes = 0;
   };
+  struct Groups {
+    std::uint64_t first = 0;
+    std::string_view bytes;
+  };
   // In the order in which they are applied.
   std::optional<Opened> opened;
   bool lost = false;
@@ -82,6 +87,7 @@ struct Change {
   std::optional<EdgeMeta> meta;
   std::optional<model::Sequence> trim;
   std::vector<State> states;
+  std::vector<Groups> groups;
   bool closed = false;
 };
 

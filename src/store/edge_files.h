@@ -25,9 +25,11 @@
 // A change is in force when all its parts are sound. Payloads of the journal are edge_change.h's.
 //
 // Payloads of the outbox:
-//   kSegment  an encoded change: who writes here, and what the newest chunk said of the inputs (meta, latest)
+//   kSegment  an encoded change: who writes here, what the newest chunk said of the inputs, and all groups (meta,
+//             latest, groups)
 //   kChunk    varint number of the change that brings the chunk, varint number of the newest change that was durable
-//             before, text ChunkHeader; its kRows follows, unless it is a tombstone
+//             before, text ChunkHeader, varint n: its rows name groups below n, then pieces of groups as in the section
+//             of edge_change.h, to the end; its kRows follows, unless it is a tombstone
 //   kRows     the rows as they are sent
 #pragma once
 

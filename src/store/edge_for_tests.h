@@ -65,6 +65,8 @@ inline EdgeFormat format_for_tests() {
       to.varint(input.position.offset);
       to.varint(input.ledger.received);
     }
+    to.varint(state.new_groups.size());
+    for (const model::GroupDef& group : state.new_groups) to.text(group.stream);
     return bytes;
   };
   out.decode_state = [](std::string_view bytes) -> absl::StatusOr<model::EdgeState> {
@@ -75,6 +77,9 @@ inline EdgeFormat format_for_tests() {
       input.key = std::string(from.text());
       input.position.offset = from.varint();
       input.ledger.received = from.varint();
+    }
+    for (std::uint64_t n = from.varint(); n > 0 && !from.failed(); --n) {
+      state.new_groups.emplace_back().stream = std::string(from.text());
     }
     if (!from.finished()) return absl::InvalidArgumentError("no state");
     return state;

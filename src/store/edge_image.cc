@@ -6,8 +6,29 @@
 
 namespace orla::store {
 
+bool GroupPieces::add(std::uint64_t first, std::string_view bytes, const EdgeFormat& format) {
+  if (first > count_) return false;
+  const absl::StatusOr<model::EdgeState> state = format.decode_state(bytes);
+  if (!state.ok()) return false;
+  if (first == 0) clear();
+  while (!pieces_.empty() && pieces_.back().first >= first) pieces_.pop_back();  // told once more
+  pieces_.push_back({first, std::string(bytes)});
+  count_ = first + state->new_groups.size();
+  return true;
+}
+
+void GroupPieces::clear() {
+  pieces_.clear();
+  count_ = 0;
+}
+
 absl::StatusOr<EdgeImage::Prepared> EdgeImage::prepare(const Change& change, const EdgeFormat& format) const {
-  Prepared out{change, {}, {}};
+  Prepared out{change, {}, {}, {}};
+  for (const Change::Groups& piece : change.groups) {
+    if (!out.groups) out.groups = groups;
+    // A piece that does not fit is of a change that cannot be read: rows that need it are not either.
+    out.groups->add(piece.first, piece.bytes, format);
+  }
   if (change.latest) out.latest = std::string(*change.latest);
   std::map<model::Sequence, std::size_t> fresh;
   for (const Change::Chunk& chunk : change.chunks) {
@@ -77,6 +98,7 @@ void EdgeImage::apply(Prepared prepared, States keep_states) {
     live.clear();
     reopen = false;
   }
+  if (prepared.groups) groups = *std::move(prepared.groups);
   if (!prepared.latest.empty()) latest = std::move(prepared.latest);
   for (auto& [sequence, chunk] : prepared.chunks) {
     if (const auto found = kept.find(sequence); found != kept.end()) erase(found);

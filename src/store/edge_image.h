@@ -2,13 +2,33 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "store/edge_change.h"
 
 namespace orla::store {
+
+// The groups that rows may name, as pieces in the order of their numbers.
+class GroupPieces {
+ public:
+  // False, and nothing is added, when there are others missing before them. First 0 replaces all.
+  bool add(std::uint64_t first, std::string_view bytes, const EdgeFormat& format);
+  void clear();
+  std::uint64_t count() const { return count_; }
+  struct Piece {
+    std::uint64_t first = 0;
+    std::string bytes;
+  };
+  const std::vector<Piece>& pieces() const { return pieces_; }
+
+ private:
+  std::vector<Piece> pieces_;
+  std::uint64_t count_ = 0;
+};
 
 // A plain value. A change is prepared, which may fail, then applied, which cannot: the store writes in between.
 class EdgeImage {
@@ -24,6 +44,7 @@ class EdgeImage {
     Change change;
     std::vector<std::pair<model::Sequence, Kept>> chunks;
     std::string latest;  // empty: as before
+    std::optional<GroupPieces> groups;
   };
 
   // The change's views live until it is applied.
@@ -39,8 +60,9 @@ class EdgeImage {
   std::map<std::uint64_t, std::uint64_t> live;  // by segment: kept chunks whose rows are in it
   std::string latest;                           // encoded ChunkFacts of the newest chunk; empty: none was sealed
   std::vector<std::string> states;              // the newest snapshot and what follows it
-  Change::Tail tail;                            // where the outbox ends
-  std::string boot;                             // as of the newest `opened`
+  GroupPieces groups;
+  Change::Tail tail;  // where the outbox ends
+  std::string boot;   // as of the newest `opened`
   FsyncMode fsync = FsyncMode::kOn;
   bool reopen = false;
   bool closed = false;  // nothing was changed since everything was made durable

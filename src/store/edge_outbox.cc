@@ -25,7 +25,7 @@ void EdgeOutbox::adopt(const std::map<std::uint64_t, std::uint64_t>& segments, C
   }
 }
 
-absl::Status EdgeOutbox::begin(const std::string& start) {
+absl::Status EdgeOutbox::begin(const std::function<std::string()>& start) {
   const std::uint64_t number = last_ + 1;
   file_.reset();
   names_synced_ = false;
@@ -36,15 +36,14 @@ absl::Status EdgeOutbox::begin(const std::string& start) {
   Segment& segment = segments_[number];
   segment.fresh = true;
   std::string record;
-  append_record(record, {RecordKind::kSegment, true, 0, number, 0, 0, 0}, start);
+  append_record(record, {RecordKind::kSegment, true, 0, number, 0, 0, 0}, start());
   if (absl::Status status = (*file)->append(record); !status.ok()) return status;
   segment.written = record.size();
   file_ = *std::move(file);
   return absl::OkStatus();
 }
 
-absl::StatusOr<Place> EdgeOutbox::append(const Brings& brings, model::Sequence sequence, const std::string& header,
-                                         const std::string* rows, const std::string& start) {
+absl::StatusOr<Place> EdgeOutbox::append(const Entry& entry, const std::function<std::string()>& start) {
   if (full_ || !segments_.contains(last_) || segments_[last_].written >= segment_bytes_) {
     if (absl::Status status = begin(start); !status.ok()) return status;
   }
@@ -53,16 +52,23 @@ absl::StatusOr<Place> EdgeOutbox::append(const Brings& brings, model::Sequence s
     absl::StatusOr<std::unique_ptr<base::AppendFile>> file = disk_.append(segment_name(last_), segment.written);
     if (file.status().code() == absl::StatusCode::kDataLoss) {  // something has cut it: go on elsewhere
       if (absl::Status status = begin(start); !status.ok()) return status;
-      return append(brings, sequence, header, rows, start);
+      return append(entry, start);
     }
     if (!file.ok()) return file.status();
     file_ = *std::move(file);
   }
   std::string head;
   base::ByteWriter to(head);
-  to.varint(brings.change);
-  to.varint(brings.durable);
-  to.text(header);
+  to.varint(entry.change);
+  to.varint(entry.durable);
+  to.text(entry.header);
+  to.varint(entry.groups);
+  for (const Change::Groups& piece : entry.pieces) {
+    to.varint(piece.first);
+    to.text(piece.bytes);
+  }
+  const std::string* rows = entry.rows;
+  const model::Sequence sequence = entry.sequence;
   std::string records;
   records.reserve(2 * kHeadBytes + head.size() + (rows == nullptr ? 0 : rows->size()));
   append_record(records, {RecordKind::kChunk, true, 0, last_, sequence, 0, 0}, head);

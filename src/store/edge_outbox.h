@@ -1,9 +1,11 @@
 // Writing and reading the segments of an edge's outbox.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/disk.h"
@@ -24,13 +26,17 @@ class EdgeOutbox {
   enum class Synced : std::uint8_t { kYes, kUnknown };
   void adopt(const std::map<std::uint64_t, std::uint64_t>& segments, Change::Tail tail, Synced synced);
 
-  // `rows` is null for a tombstone, which lies nowhere. `start`: payload of kSegment, should a new segment begin.
-  struct Brings {
+  struct Entry {
     std::uint64_t change = 0;   // number of the change that brings the chunk
     std::uint64_t durable = 0;  // number of the newest change that is durable
+    model::Sequence sequence = 0;
+    const std::string& header;
+    const std::string* rows = nullptr;   // null for a tombstone, which lies nowhere
+    std::uint64_t groups = 0;            // the rows may name groups below this number
+    std::vector<Change::Groups> pieces;  // of groups that the segment does not have yet
   };
-  absl::StatusOr<Place> append(const Brings& brings, model::Sequence sequence, const std::string& header,
-                               const std::string* rows, const std::string& start);
+  // `start` gives the payload of kSegment, should a new segment begin.
+  absl::StatusOr<Place> append(const Entry& entry, const std::function<std::string()>& start);
   // What was appended is durable. On an error what is kept and was not synced is in doubt.
   absl::Status sync();
   void keep();
@@ -63,7 +69,7 @@ class EdgeOutbox {
     std::uint64_t sound = UINT64_MAX;  // what lies beyond is in doubt
     bool fresh = false;                // begun since the last keep() or give_up()
   };
-  absl::Status begin(const std::string& start);
+  absl::Status begin(const std::function<std::string()>& start);
 
   base::Disk& disk_;
   const std::uint64_t segment_bytes_;

@@ -229,7 +229,8 @@ class Reader {
   // Records of the segments from where the journal says the outbox ends (all: from their beginnings).
   absl::Status scan(std::uint64_t number, std::uint64_t bytes, std::uint64_t from, OutboxScan& into) {
     const std::uint64_t records = into.records;
-    absl::Status status = scan_segment(disk_, number, bytes, from, into, [this](std::uint64_t n) { progress(n); });
+    absl::Status status =
+        scan_segment(disk_, format_, number, bytes, from, into, [this](std::uint64_t n) { progress(n); });
     if (from == 0) count(segment_name(number), into.records - records);
     return status;
   }
@@ -388,6 +389,9 @@ absl::StatusOr<EdgeRecovery> recovery_of(const EdgeReading& reading, const EdgeF
   out.meta = image.meta;
   out.journal = image.states;
   out.without_journal = reading.without_journal;
+  if (image.lost) {
+    for (const GroupPieces::Piece& piece : image.groups.pieces()) out.groups.push_back(piece.bytes);
+  }
   out.damage = reading.damage;
   out.reopen = image.reopen;
   out.outbox.reserve(image.kept.size());

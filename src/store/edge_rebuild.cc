@@ -9,8 +9,8 @@
 
 namespace orla::store {
 
-absl::Status scan_segment(const base::Disk& disk, std::uint64_t number, std::uint64_t bytes, std::uint64_t from,
-                          OutboxScan& into, const std::function<void(std::uint64_t)>& progress) {
+absl::Status scan_segment(const base::Disk& disk, const EdgeFormat& format, std::uint64_t number, std::uint64_t bytes,
+                          std::uint64_t from, OutboxScan& into, const std::function<void(std::uint64_t)>& progress) {
   RecordScanner scanner(disk, segment_name(number), bytes, number, RecordScanner::Rows::kSkip);
   scanner.seek(from);
   std::uint64_t told = from;
@@ -27,6 +27,8 @@ absl::Status scan_segment(const base::Disk& disk, std::uint64_t number, std::uin
       const absl::StatusOr<Change> start = decode_change(record.payload);
       if (start.ok() && start->latest) into.latest = std::string(*start->latest);
       if (start.ok() && start->meta) into.meta = *start->meta;
+      if (!start.ok()) continue;
+      for (const Change::Groups& piece : start->groups) into.groups.add(piece.first, piece.bytes, format);
     } else if (record.head.kind == RecordKind::kChunk) {
       open.reset();
       base::ByteReader payload(record.payload);
@@ -34,6 +36,13 @@ absl::Status scan_segment(const base::Disk& disk, std::uint64_t number, std::uin
       head.change = payload.varint();
       head.durable = payload.varint();
       head.header = std::string(payload.text());
+      const std::uint64_t groups = payload.varint();
+      while (payload.left() > 0) {
+        const std::uint64_t first = payload.varint();
+        const std::string_view piece = payload.text();
+        if (!payload.failed()) into.groups.add(first, piece, format);
+      }
+      head.readable = groups <= into.groups.count();
       const absl::StatusOr<ChunkHeader> decoded = decode_header(head.header);
       if (!payload.finished() || !decoded.ok() || decoded->sequence != record.head.number) continue;
       open = decoded->sequence;
@@ -46,6 +55,8 @@ absl::Status scan_segment(const base::Disk& disk, std::uint64_t number, std::uin
 }
 
 namespace {
+
+constexpr model::Sequence kMostMissing = 1'000'000;
 
 using Counts = std::vector<std::pair<std::string, std::uint64_t>>;
 
@@ -67,9 +78,10 @@ class Rebuilder {
     EdgeMeta meta = numbers();
     fill(meta);
     image_.meta = std::move(meta);
+    image_.groups = scan_.groups;
     image_.states.clear();
     image_.lost = true;
-    if (known_.tail_lost || invented_ || !known_.meta) image_.reopen = true;
+    image_.reopen = true;  // numbers may be missing, and publications start anew
     std::uint64_t newest = known_.last_change;
     for (const OutboxScan::Head& head : scan_.heads) newest = std::max(newest, head.change);
     return newest;
@@ -117,11 +129,29 @@ class Rebuilder {
       meta.next_sequence = newest->sequence + 1;
       meta.chain = newest->chain_after;
     }
+    bound_gaps(meta);
     if (image_.latest.empty()) image_.latest = scan_.latest;
     if (!told_.empty() && told_.rbegin()->first + 1 == meta.next_sequence) {
       image_.latest = std::string(decode_header(told_.rbegin()->second->header)->facts);
     }
     return meta;
+  }
+
+  // More chunks than an outbox ever holds cannot be missing: numbers that far off are of no chunk that is kept.
+  void bound_gaps(EdgeMeta& meta) const {
+    model::Sequence next = meta.next_sequence;
+    while (next > meta.acknowledged + 1) {
+      model::Sequence before = meta.acknowledged;
+      if (const auto at = told_.lower_bound(next); at != told_.begin()) before = std::max(before, std::prev(at)->first);
+      if (const auto at = image_.kept.lower_bound(next); at != image_.kept.begin()) {
+        before = std::max(before, std::prev(at)->first);
+      }
+      if (next - before > kMostMissing) {
+        meta.acknowledged = next - 1;
+        return;
+      }
+      next = before;
+    }
   }
 
   // Accepted samples of each input in all chunks up to the one with these facts.
@@ -141,11 +171,16 @@ class Rebuilder {
     image_.live.clear();
     for (model::Sequence s = meta.acknowledged + 1; s < meta.next_sequence; ++s) {
       EdgeImage::Kept chunk;
+      const auto found = told_.find(s);
       if (const auto known = before.find(s); known != before.end()) {
         chunk = std::move(known->second);
-      } else if (const auto found = told_.find(s); found != told_.end()) {
+        if (found != told_.end() && !found->second->readable) {
+          chunk.lost = !chunk.tombstone;
+          chunk.place = {};
+        }
+      } else if (found != told_.end()) {
         chunk.header = found->second->header;
-        chunk.place = found->second->place;
+        if (found->second->readable) chunk.place = found->second->place;
         chunk.tombstone = !format_.decode_note(decode_header(chunk.header)->note)->tombstones.empty();
         chunk.lost = chunk.place.segment == 0 && !chunk.tombstone;
       } else {
@@ -185,7 +220,6 @@ class Rebuilder {
       chain_ = after;
     }
     gap_.clear();
-    invented_ = true;
   }
 
   EdgeImage& image_;
@@ -198,7 +232,6 @@ class Rebuilder {
   base::Digest chain_;
   Counts sealed_;
   bool sealed_known_ = false;
-  bool invented_ = false;
 };
 
 }  // namespace

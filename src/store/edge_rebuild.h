@@ -19,16 +19,18 @@ struct OutboxScan {
     std::uint64_t durable = 0;  // number of a change that was durable before
     std::string header;         // a sound ChunkHeader
     Place place;                // of its rows; segment 0: they are not there
+    bool readable = true;       // all groups that its rows may name are known
   };
   std::vector<Head> heads;
   std::string latest;            // of the newest segment's begin
   std::optional<EdgeMeta> meta;  // likewise
-  std::uint64_t records = 0;     // sound ones
+  GroupPieces groups;
+  std::uint64_t records = 0;  // sound ones
 };
 
 // Adds the records of a segment from an offset on; rows are not read. `progress` is told of bytes passed.
-absl::Status scan_segment(const base::Disk& disk, std::uint64_t number, std::uint64_t bytes, std::uint64_t from,
-                          OutboxScan& into, const std::function<void(std::uint64_t)>& progress);
+absl::Status scan_segment(const base::Disk& disk, const EdgeFormat& format, std::uint64_t number, std::uint64_t bytes,
+                          std::uint64_t from, OutboxScan& into, const std::function<void(std::uint64_t)>& progress);
 
 struct JournalKnown {
   bool meta = false;              // identity and numbers were in it

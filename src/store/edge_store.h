@@ -56,6 +56,9 @@ struct JournalEntry {
 struct EdgeCommit {
   EdgeMeta meta;  // as after the chunks
   JournalEntry entry;
+  // The groups that `entry` defines (a snapshot: all), as an encoded model::EdgeState with nothing else; empty: none.
+  // Rows name groups by number: the outbox keeps what it takes to read them without the journal.
+  std::string groups;
   std::vector<StoredChunk> chunks;
   // The rows of these kept chunks go for good; their tombstones stand in their place. Also of chunks that recover() or
   // load() found lost, once their samples are accounted for in `entry`.
@@ -84,6 +87,8 @@ struct EdgeRecovery {
   std::vector<std::string> journal;  // encoded states in order, starting with the newest snapshot
   // The journal is lost: what the newest chunk says of the inputs. Samples accepted by then and not sealed are lost.
   std::optional<ChunkFacts> without_journal;
+  // ... and the groups of the rows in the outbox: encoded states with nothing else, in order.
+  std::vector<std::string> groups;
   std::vector<OutboxEntry> outbox;  // meta.acknowledged+1 .. meta.next_sequence-1, ascending, no gaps
   std::vector<EdgeDamage> damage;
   // Chunks that were sent may be missing at the end (numbers could be used twice): a new epoch has to be opened before

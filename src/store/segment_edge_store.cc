@@ -16,9 +16,6 @@ namespace {
 
 constexpr char kLockName[] = "lock";
 constexpr char kOldFileName[] = "edge.sqlite";
-constexpr char kDamaged[] = "damaged";
-// Records of many chunk heads are cut at about this size.
-constexpr std::size_t kPartBytes = 1 << 20;
 // A medium that says so often in a row that it cannot give some bytes has lost them.
 constexpr int kReadAttempts = 8;
 
@@ -62,6 +59,7 @@ absl::StatusOr<EdgeRecovery> SegmentEdgeStore::recover(const Progress& progress)
   last_change_ = reading->last_change;
   last_generation_ = reading->last_generation;
   found_lost_.clear();
+  outbox_groups_ = 0;
   trim_owed_ = false;
   const bool all_synced = image_.fsync == FsyncMode::kOn;
   outbox_.adopt(reading->segments, image_.tail, all_synced ? EdgeOutbox::Synced::kYes : EdgeOutbox::Synced::kUnknown);
@@ -97,90 +95,6 @@ absl::StatusOr<EdgeRecovery> SegmentEdgeStore::recover(const Progress& progress)
 
 Change::Opened SegmentEdgeStore::opened() const { return {image_.boot, options_.fsync, image_.reopen}; }
 
-// Everything known but the meta and the states, in parts.
-std::vector<std::string> SegmentEdgeStore::known_parts(const EdgeImage& image) const {
-  std::vector<std::string> parts;
-  Change change;
-  change.opened = {image.boot, options_.fsync, image.reopen};
-  change.lost = image.lost;
-  if (!image.latest.empty()) change.latest = image.latest;
-  std::size_t bytes = 0;
-  for (const auto& [sequence, kept] : image.kept) {
-    change.chunks.push_back({kept.place, kept.header});
-    bytes += kept.header.size() + sizeof(Place);
-    if (bytes < kPartBytes) continue;
-    parts.push_back(encode_change(change));
-    change = {};
-    bytes = 0;
-  }
-  change.latest = image.latest;  // of the newest chunk, acknowledged or not: the heads above have their own
-  if (image.latest.empty()) change.latest.reset();
-  change.tail = image.tail;
-  parts.push_back(encode_change(change));
-  return parts;
-}
-
-absl::Status SegmentEdgeStore::rewrite(EdgeImage image, std::vector<std::string> states) {
-  image.boot = disk_.boot();
-  std::vector<std::string> parts = known_parts(image);
-  Change change;
-  if (image.meta.epoch != model::Epoch{}) change.meta = image.meta;
-  for (std::size_t i = 0; i < states.size(); ++i) change.states.push_back({i == 0, states[i]});
-  parts.push_back(encode_change(change));
-  const absl::Status status = journal_.rotate(last_generation_ + 1, last_change_ + 1, parts);
-  if (!status.ok()) return status;
-  ++last_generation_;
-  ++last_change_;
-  image.fsync = options_.fsync;
-  image_ = std::move(image);
-  image_.states.clear();
-  rewrite_due_ = announce_due_ = false;
-  changed();
-  return absl::OkStatus();
-}
-
-// A sync has failed: what was not durable then is written anew, elsewhere.
-absl::Status SegmentEdgeStore::heal() {
-  absl::StatusOr<EdgeReading> reading = read_edge_files(disk_, format_, {});
-  if (!reading.ok()) return reading.status();
-  if (reading->last_change != last_change_ || reading->image.lost != image_.lost) {
-    return absl::DataLossError(fmt::format("{}: a sync has failed, and change {} cannot be read back: restart the node",
-                                           where(), last_change_));
-  }
-  EdgeImage image = image_;
-  std::vector<model::Sequence> lost;
-  outbox_.begin_segment();
-  for (auto& [sequence, kept] : image.kept) {
-    if (kept.place.segment == 0 || !outbox_.doubtful(kept.place)) continue;
-    absl::StatusOr<std::string> rows = outbox_.read(sequence, kept.place);
-    if (rows.status().code() == absl::StatusCode::kNotFound) {
-      lost.push_back(sequence);
-      continue;
-    }
-    if (!rows.ok()) return give_up(rows.status());
-    absl::StatusOr<Place> place =
-        outbox_.append({last_change_ + 1, journal_.durable()}, sequence, kept.header, &*rows, segment_start());
-    if (!place.ok()) return give_up(place.status());
-    kept.place = *place;
-  }
-  image.tail = outbox_.tail();
-  image.live.clear();
-  for (const auto& [sequence, kept] : image.kept) {
-    if (kept.place.segment != 0) ++image.live[kept.place.segment];
-  }
-  absl::Status status = outbox_.sync();
-  if (status.ok()) status = rewrite(std::move(image), std::move(reading->image.states));
-  if (!status.ok()) return give_up(status);
-  outbox_.keep();
-  outbox_.settle();
-  for (const model::Sequence sequence : lost) {
-    image_.lose(sequence);
-    found_lost_.insert(sequence);
-  }
-  unsynced_since_.reset();
-  return absl::OkStatus();
-}
-
 absl::Status SegmentEdgeStore::announce() {
   image_.boot = disk_.boot();
   Change change;
@@ -214,40 +128,15 @@ absl::Status SegmentEdgeStore::prepare_write() {
   return absl::OkStatus();
 }
 
-std::string SegmentEdgeStore::segment_start() const {
-  Change change;
-  change.meta = image_.meta;
-  if (!image_.latest.empty()) change.latest = image_.latest;
-  return encode_change(change);
-}
-
 EdgeJournal::Durable SegmentEdgeStore::durable() const {
   return options_.fsync == FsyncMode::kOn ? EdgeJournal::Durable::kNow : EdgeJournal::Durable::kLater;
 }
 
 absl::Status SegmentEdgeStore::give_up(absl::Status why) {
+  outbox_groups_ = 0;  // told once more
   // As long as the change may be in the journal, its rows have to stay.
   if (journal_.settled()) outbox_.give_up();
   return why;
-}
-
-absl::Status SegmentEdgeStore::write_chunks(std::uint64_t number, const std::vector<StoredChunk>& chunks,
-                                            std::vector<std::string>& headers, std::vector<Change::Chunk>& out) {
-  headers.reserve(chunks.size());
-  for (const StoredChunk& chunk : chunks) {
-    const model::Range& range = chunk.range;
-    if (range.first != range.last || range.first == 0) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}: a chunk to keep has one number; found {} to {}", where(), range.first, range.last));
-    }
-    headers.push_back(encode_header(chunk, format_));
-    const bool tombstone = !range.note.tombstones.empty();
-    absl::StatusOr<Place> place = outbox_.append({number, journal_.durable()}, range.first, headers.back(),
-                                                 tombstone ? nullptr : &chunk.rows, segment_start());
-    if (!place.ok()) return place.status();
-    out.push_back({*place, headers.back()});
-  }
-  return absl::OkStatus();
 }
 
 absl::Status SegmentEdgeStore::commit(const EdgeCommit& commit) {
@@ -255,7 +144,9 @@ absl::Status SegmentEdgeStore::commit(const EdgeCommit& commit) {
   const std::uint64_t number = last_change_ + 1;
   Change change;
   std::vector<std::string> headers;
-  absl::Status status = write_chunks(number, commit.chunks, headers, change.chunks);
+  // A snapshot names all groups, under the numbers they have.
+  const Change::Groups groups{commit.entry.snapshot ? 0 : image_.groups.count(), commit.groups};
+  absl::Status status = write_chunks(number, commit.chunks, groups, headers, change.chunks);
   const bool now = options_.fsync == FsyncMode::kOn || commit.entry.snapshot;
   if (status.ok() && now && (!commit.chunks.empty() || commit.entry.snapshot)) status = outbox_.sync();
   if (!status.ok()) return give_up(status);
@@ -266,6 +157,7 @@ absl::Status SegmentEdgeStore::commit(const EdgeCommit& commit) {
     change.meta->acknowledged = std::max(commit.meta.acknowledged, image_.meta.acknowledged);
   }
   change.states.push_back({commit.entry.snapshot, commit.entry.state});
+  if (!commit.groups.empty()) change.groups.push_back(groups);
   absl::StatusOr<EdgeImage::Prepared> prepared = image_.prepare(change, format_);
   if (!prepared.ok()) return give_up(prepared.status());
   if (commit.entry.snapshot) {
@@ -323,7 +215,7 @@ absl::Status SegmentEdgeStore::renumber(const EdgeMeta& meta, const std::vector<
   outbox_.begin_segment();
   std::vector<std::string> headers;
   std::vector<Change::Chunk> chunks;
-  absl::Status status = write_chunks(number, outbox, headers, chunks);
+  absl::Status status = write_chunks(number, outbox, {}, headers, chunks);
   if (status.ok() && options_.fsync == FsyncMode::kOn) status = outbox_.sync();
   if (!status.ok()) return give_up(status);
   std::vector<Change> changes(1);
@@ -383,7 +275,7 @@ absl::StatusOr<StoredChunk> SegmentEdgeStore::load(model::Sequence sequence) {
   absl::StatusOr<StoredChunk> out = decode_chunk(*header, format_);
   if (!out.ok()) return out;
   out->rows = std::move(rows);
-  if (kept.lost) out->range.note.tombstones = {tombstone_of(sequence, kDamaged, out->facts)};
+  if (kept.lost) out->range.note.tombstones = {tombstone_of(sequence, model::kDamaged, out->facts)};
   return out;
 }
 
@@ -395,7 +287,7 @@ std::vector<model::Tombstone> SegmentEdgeStore::lost() const {
     const absl::StatusOr<ChunkHeader> header = decode_header(found->second.header);
     if (!header.ok()) continue;
     const absl::StatusOr<ChunkFacts> facts = decode_facts(header->facts, format_, FactsPart::kRowsOnly);
-    out.push_back(tombstone_of(sequence, kDamaged, facts.ok() ? *facts : ChunkFacts{}));
+    out.push_back(tombstone_of(sequence, model::kDamaged, facts.ok() ? *facts : ChunkFacts{}));
   }
   return out;
 }

@@ -52,16 +52,20 @@ class SegmentEdgeStore final : public EdgeStore {
   absl::Status close() override;
 
  private:
+  // Records of many chunk heads are cut at about this size.
+  static constexpr std::size_t kPartBytes = 1 << 20;
   absl::Status settle();
   absl::Status prepare_write();
   absl::Status announce();
   absl::Status rewrite(EdgeImage image, std::vector<std::string> states);
   absl::Status heal();
   std::vector<std::string> known_parts(const EdgeImage& image) const;
-  std::string segment_start() const;
+  std::string segment_start(const Change::Groups& new_groups);
   Change::Opened opened() const;
   absl::Status write_chunks(std::uint64_t number, const std::vector<StoredChunk>& chunks,
-                            std::vector<std::string>& headers, std::vector<Change::Chunk>& out);
+                            const Change::Groups& new_groups, std::vector<std::string>& headers,
+                            std::vector<Change::Chunk>& out);
+  std::uint64_t groups_with(const Change::Groups& new_groups) const;
   absl::Status give_up(absl::Status why);
   bool in_doubt() const { return outbox_.in_doubt() || journal_.in_doubt(); }
   EdgeJournal::Durable durable() const;
@@ -84,10 +88,11 @@ class SegmentEdgeStore final : public EdgeStore {
   std::uint64_t last_change_ = 0;
   std::uint64_t last_generation_ = 0;
   bool recovered_ = false;
-  bool rewrite_due_ = false;   // the journal on disk is damaged or behind: image_ has everything, states included
-  bool announce_due_ = false;  // the journal does not say yet how this process writes
-  bool trim_owed_ = false;     // the journal does not say yet what is acknowledged
-  bool reserve_ = false;       // it is there
+  bool rewrite_due_ = false;         // the journal on disk is damaged or behind: image_ has everything, states included
+  bool announce_due_ = false;        // the journal does not say yet how this process writes
+  bool trim_owed_ = false;           // the journal does not say yet what is acknowledged
+  bool reserve_ = false;             // it is there
+  std::uint64_t outbox_groups_ = 0;  // so many of the groups are in the newest segment
   std::set<model::Sequence> found_lost_;  // since recover()
   std::optional<base::SteadyTime> unsynced_since_;
 };

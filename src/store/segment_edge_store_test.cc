@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/faulty_disk.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "store/edge_files.h"
-#include "store/edge_for_tests.h"
+#include "store/edge_store_for_tests.h"
 
 namespace orla::store {
 namespace {
@@ -15,53 +14,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-class SegmentEdgeStoreTest : public testing::Test {
- protected:
-  // The process that used the store before is dead.
-  EdgeRecovery restart(EdgeStoreOptions options = {}) {
-    store_.reset();
-    disk_.crash();
-    return start(options);
-  }
-  EdgeRecovery start(EdgeStoreOptions options = {}) {
-    store_ = std::make_unique<SegmentEdgeStore>(disk_, clock_, format_for_tests(), options);
-    absl::StatusOr<EdgeRecovery> recovery = store_->recover({});
-    EXPECT_TRUE(recovery.ok()) << recovery.status();
-    return recovery.ok() ? *std::move(recovery) : EdgeRecovery{};
-  }
-  absl::Status commit(std::string state, std::vector<StoredChunk> chunks = {}, bool snapshot = false) {
-    EdgeCommit out;
-    next_ += chunks.size();
-    out.meta = meta_for_tests(next_);
-    out.entry = {snapshot, std::move(state)};
-    out.chunks = std::move(chunks);
-    const absl::Status status = store_->commit(out);
-    if (!status.ok()) next_ -= out.chunks.size();
-    return status;
-  }
-  // Chunks 1..n of `bytes` each, every one in a commit of its own, after a snapshot "S".
-  void fill(model::Sequence n, std::size_t bytes) {
-    start({.segment_bytes = 1000});
-    ASSERT_TRUE(commit("S", {}, true).ok());
-    for (model::Sequence s = 1; s <= n; ++s) {
-      ASSERT_TRUE(commit("c" + std::to_string(s), {chunk_for_tests(s, bytes)}).ok());
-    }
-  }
-  std::string only(const std::string& end) const {
-    std::string out;
-    for (const auto& [name, bytes] : disk_.contents()) {
-      if (name.ends_with(end)) out = name;
-    }
-    return out;
-  }
-
-  base::SeededRandom random_{1};
-  base::FaultyDisk disk_{random_};
-  ClockForTests clock_;
-  std::unique_ptr<SegmentEdgeStore> store_;
-  model::Sequence next_ = 1;
-};
 
 TEST_F(SegmentEdgeStoreTest, AFreshStoreKnowsNothing) {
   const EdgeRecovery recovery = start();
@@ -170,166 +122,6 @@ TEST_F(SegmentEdgeStoreTest, ATombstoneTakesThePlaceOfItsChunks) {
     ASSERT_EQ(recovery.outbox.size(), 4U);
     EXPECT_TRUE(recovery.outbox[1].tombstone && recovery.outbox[2].tombstone);
     EXPECT_FALSE(recovery.outbox[0].tombstone || recovery.outbox[3].tombstone || recovery.outbox[1].lost);
-  }
-}
-
-TEST_F(SegmentEdgeStoreTest, AFlippedBitInRowsCostsThatChunk) {
-  fill(4, 100);
-  const std::string name = segment_name(1);
-  const std::size_t at = disk_.contents().at(name).find(chunk_for_tests(2, 100).rows);
-  ASSERT_NE(at, std::string::npos);
-  disk_.flip_bit(name, (at + 50) * 8 + 3);
-  const EdgeRecovery recovery = restart();
-  EXPECT_EQ(recovery.outbox.size(), 4U);
-  EXPECT_THAT(store_->lost(), IsEmpty());
-  EXPECT_EQ(store_->load(2).value(), tombstone_for_tests(chunk_for_tests(2, 100), "damaged"));
-  ASSERT_EQ(store_->lost().size(), 1U);
-  EXPECT_EQ(store_->lost()[0], tombstone_of(2, "damaged", chunk_for_tests(2, 0).facts));
-  for (const model::Sequence s : {1, 3, 4}) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 100));
-  // Once a commit says so, it is a tombstone as any other.
-  EdgeCommit commit;
-  commit.meta = meta_for_tests(5);
-  commit.entry.state = "t";
-  commit.tombstones = store_->lost();
-  ASSERT_TRUE(store_->commit(commit).ok());
-  EXPECT_THAT(store_->lost(), IsEmpty());
-  EXPECT_TRUE(restart().outbox[1].tombstone);
-}
-
-TEST_F(SegmentEdgeStoreTest, ACutOrMissingSegmentCostsItsChunks) {
-  fill(12, 300);  // two to a segment
-  const std::string newest = only("6");
-  ASSERT_EQ(newest, segment_name(6));
-  disk_.cut(newest, disk_.contents().at(newest).size() - 30);
-  disk_.erase(segment_name(2));
-  const EdgeRecovery recovery = restart();
-  std::vector<model::Sequence> lost;
-  for (const OutboxEntry& entry : recovery.outbox) {
-    if (entry.lost) lost.push_back(entry.sequence);
-    EXPECT_EQ(store_->load(entry.sequence).value(),
-              entry.lost ? tombstone_for_tests(chunk_for_tests(entry.sequence, 300), "damaged")
-                         : chunk_for_tests(entry.sequence, 300));
-  }
-  EXPECT_THAT(lost, ElementsAre(3U, 4U, 12U));
-  ASSERT_EQ(recovery.damage.size(), 2U);
-  EXPECT_THAT(recovery.damage[0].what, HasSubstr("gone"));
-  EXPECT_THAT(recovery.damage[1].what, HasSubstr("cut"));
-  EXPECT_FALSE(recovery.reopen || recovery.without_journal);
-  // It goes on beside what was cut.
-  next_ = 13;
-  ASSERT_TRUE(commit("n", {chunk_for_tests(13, 300)}).ok());
-  EXPECT_EQ(restart().outbox.size(), 13U);
-  EXPECT_EQ(store_->load(13).value(), chunk_for_tests(13, 300));
-}
-
-TEST_F(SegmentEdgeStoreTest, OneCopyOfTheJournalIsEnough) {
-  for (const char* end : {".a", ".b"}) {
-    for (int kind = 0; kind < 3; ++kind) {
-      store_.reset();
-      for (const auto& [file, bytes] : disk_.contents()) disk_.erase(file);
-      next_ = 1;
-      fill(5, 100);
-      const std::string name = only(end);
-      const std::size_t size = disk_.contents().at(name).size();
-      if (kind == 0) disk_.erase(name);
-      if (kind == 1) disk_.cut(name, size / 2);
-      if (kind == 2) disk_.flip_bit(name, size / 2 * 8);
-      const EdgeRecovery recovery = restart();
-      EXPECT_THAT(recovery.journal, ElementsAre("S", "c1", "c2", "c3", "c4", "c5")) << end << kind;
-      EXPECT_FALSE(recovery.reopen || recovery.without_journal);
-      for (model::Sequence s = 1; s <= 5; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 100));
-      // A second copy that is shorter, or not there, is only behind.
-      EXPECT_EQ(recovery.damage.empty(), std::string(end) == ".b" && kind != 2) << end << kind;
-      // Both are whole again.
-      disk_.erase(only(end));
-      EXPECT_THAT(restart().journal, ElementsAre("S", "c1", "c2", "c3", "c4", "c5"));
-    }
-  }
-}
-
-TEST_F(SegmentEdgeStoreTest, WithoutAJournalTheOutboxTellsAll) {
-  fill(6, 300);
-  ASSERT_TRUE(store_->trim(3).ok());
-  disk_.erase(only(".a"));
-  disk_.erase(only(".b"));
-  for (int i = 0; i < 2; ++i) {
-    const EdgeRecovery recovery = restart();
-    EXPECT_TRUE(recovery.reopen);
-    EXPECT_THAT(recovery.journal, IsEmpty());
-    ASSERT_TRUE(recovery.without_journal.has_value());
-    EXPECT_EQ(*recovery.without_journal, chunk_for_tests(6, 0).facts);
-    EXPECT_EQ(recovery.meta.node, "edge-1");
-    EXPECT_EQ(recovery.meta.epoch, kEpochForTests);
-    EXPECT_EQ(recovery.meta.next_sequence, 7U);
-    EXPECT_EQ(recovery.meta.chain, (base::Digest{7, 1}));
-    EXPECT_LE(recovery.meta.acknowledged, 3U);
-    for (model::Sequence s = 4; s <= 6; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 300));
-  }
-  // A snapshot and a new numbering end it.
-  next_ = 7;
-  ASSERT_TRUE(commit("N", {}, true).ok());
-  EXPECT_TRUE(restart().reopen);
-  ASSERT_TRUE(store_->renumber(meta_for_tests(1, 0, model::Epoch(9)), {}).ok());
-  const EdgeRecovery recovery = restart();
-  EXPECT_FALSE(recovery.reopen || recovery.without_journal);
-  EXPECT_THAT(recovery.journal, ElementsAre("N"));
-}
-
-TEST_F(SegmentEdgeStoreTest, BothCopiesCutAreNoticed) {
-  fill(6, 300);
-  for (const char* end : {".a", ".b"}) disk_.cut(only(end), disk_.contents().at(only(end)).size() / 2);
-  const EdgeRecovery recovery = restart();
-  EXPECT_TRUE(recovery.reopen);
-  ASSERT_TRUE(recovery.without_journal.has_value());
-  EXPECT_EQ(*recovery.without_journal, chunk_for_tests(6, 0).facts);
-  EXPECT_EQ(recovery.outbox.size(), 6U);
-  for (model::Sequence s = 1; s <= 6; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 300));
-}
-
-TEST_F(SegmentEdgeStoreTest, AChunkThatIsNowhereIsCountedFromTheTotals) {
-  fill(6, 300);
-  disk_.erase(only(".a"));
-  disk_.erase(only(".b"));
-  disk_.erase(segment_name(2));  // chunks 3 and 4
-  const EdgeRecovery recovery = restart();
-  ASSERT_EQ(recovery.outbox.size(), 6U);
-  EXPECT_TRUE(recovery.outbox[2].lost && recovery.outbox[3].lost);
-  EXPECT_EQ(recovery.outbox[2].facts.samples, (std::vector<std::pair<std::string, std::uint64_t>>{{"in", 20}}));
-  EXPECT_THAT(recovery.outbox[3].facts.samples, IsEmpty());
-  EXPECT_EQ(store_->load(3)->range.chain_before, (base::Digest{3, 1}));
-  EXPECT_EQ(store_->load(4)->range.chain_after, (base::Digest{5, 1}));
-  EXPECT_EQ(store_->load(3)->range.chain_after, store_->load(4)->range.chain_before);
-}
-
-TEST_F(SegmentEdgeStoreTest, AChangeMissingInTheMiddleMakesTheStateUnusable) {
-  fill(6, 300);
-  // The same change in both copies: "c3".
-  for (const char* end : {".a", ".b"}) {
-    const std::string name = only(end);
-    const std::size_t at = disk_.contents().at(name).rfind("c3");
-    ASSERT_NE(at, std::string::npos);
-    disk_.flip_bit(name, at * 8);
-  }
-  const EdgeRecovery recovery = restart();
-  ASSERT_TRUE(recovery.without_journal.has_value());
-  EXPECT_EQ(*recovery.without_journal, chunk_for_tests(6, 0).facts);
-  EXPECT_FALSE(recovery.reopen);  // all numbers are known
-  EXPECT_EQ(recovery.meta.next_sequence, 7U);
-  for (model::Sequence s = 1; s <= 6; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 300));
-}
-
-TEST_F(SegmentEdgeStoreTest, ATornTailIsACommitThatNeverWas) {
-  fill(3, 100);
-  const std::string name = only(".a");
-  std::string bytes = disk_.contents().at(name);
-  const std::string whole = bytes;
-  append_record(bytes, {RecordKind::kChange, true, 0, 2, 99, 0, 0}, "whatever it is");
-  for (std::size_t cut = whole.size() + 1; cut < bytes.size(); cut += 7) {
-    disk_.put(name, bytes.substr(0, cut));
-    const EdgeRecovery recovery = restart();
-    EXPECT_THAT(recovery.journal, ElementsAre("S", "c1", "c2", "c3"));
-    EXPECT_THAT(recovery.damage, IsEmpty());
-    EXPECT_FALSE(recovery.reopen || recovery.without_journal);
   }
 }
 

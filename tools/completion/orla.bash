@@ -3,9 +3,10 @@
 # Commands are listed here (a test compares them with `orla --help`). Options are read from `orla COMMAND --help` once
 # per shell, so they are always those of the program that is called.
 
-_orla_commands="up node check status settings query generate forecast version"
+_orla_commands="up node check status settings query generate forecast outbox version"
 _orla_query_commands="windows forecasts"
 _orla_forecast_commands="backtest"
+_orla_outbox_commands="inspect verify drain"
 declare -gA _orla_options_of=()
 
 # _orla_options PROGRAM COMMAND...: the long options of a command.
@@ -40,6 +41,7 @@ _orla() {
     --format) _orla_reply -W "table csv json" && return ;;
     --schema) _orla_reply -W "debs2014" && return ;;
     --log-level) _orla_reply -W "error warn info debug" && return ;;
+    --fleet) compopt -o filenames 2>/dev/null; _orla_reply -f && return ;;
     --store) compopt -o filenames 2>/dev/null; _orla_reply -f && return ;;
     --state) compopt -o filenames 2>/dev/null; _orla_reply -d && return ;;
   esac
@@ -50,7 +52,7 @@ _orla() {
   fi
   if [[ $current == -* ]]; then
     case $command in
-      query | forecast) _orla_reply -W "$(_orla_options "$program" "$command" ${second:+"$second"})" ;;
+      query | forecast | outbox) _orla_reply -W "$(_orla_options "$program" "$command" ${second:+"$second"})" ;;
       *) _orla_reply -W "$(_orla_options "$program" "$command")" ;;
     esac
     return
@@ -71,6 +73,14 @@ _orla() {
         _orla_reply -f
       else
         _orla_reply -W "$(_orla_nodes "$second")"
+      fi
+      ;;
+    outbox)
+      if [[ -z $second ]]; then
+        _orla_reply -W "$_orla_outbox_commands"
+      else
+        compopt -o filenames 2>/dev/null
+        _orla_reply -d
       fi
       ;;
     up | check | status)
