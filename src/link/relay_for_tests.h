@@ -32,10 +32,14 @@ namespace orla::link {
 class RelayForTests {
  public:
   // Relays 127.0.0.1:<a port of its own> to 127.0.0.1:target.
-  explicit RelayForTests(std::uint16_t target) : target_(target) {
+  explicit RelayForTests(std::uint16_t target) : RelayForTests(at("127.0.0.1", 0), at("127.0.0.1", target)) {}
+  // Sockets are of the network namespace of the thread that creates the relay.
+  RelayForTests(const sockaddr_in& listen, const sockaddr_in& target) : target_(target) {
     listener_ = base::FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_in address = loopback(0);
+    sockaddr_in address = listen;
     socklen_t size = sizeof address;
+    const int on = 1;
+    ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), size);
     ::listen(listener_.get(), 64);
     ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
@@ -48,6 +52,14 @@ class RelayForTests {
   }
   RelayForTests(const RelayForTests&) = delete;
   RelayForTests& operator=(const RelayForTests&) = delete;
+
+  static sockaddr_in at(const char* host, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    ::inet_pton(AF_INET, host, &address.sin_addr);
+    address.sin_port = htons(port);
+    return address;
+  }
 
   std::uint16_t port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
@@ -87,16 +99,10 @@ class RelayForTests {
     bool dead = false;
   };
 
-  static sockaddr_in loopback(std::uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    return address;
-  }
   static void set_up(int socket) {
     const int small = 16 << 10;  // what the link's own buffers hold
     ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
     const int on = 1;
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::fcntl(socket, F_SETFL, O_NONBLOCK);
@@ -151,10 +157,10 @@ class RelayForTests {
       if (child.get() < 0) return;
       set_up(child.get());
       base::FileDescriptor parent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      const sockaddr_in address = loopback(target_);
-      const bool connected =
-          !down_ && ::connect(parent.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
       set_up(parent.get());
+      const bool connected =
+          !down_ && (::connect(parent.get(), reinterpret_cast<const sockaddr*>(&target_), sizeof target_) == 0 ||
+                     errno == EINPROGRESS);
       Pair& pair = pairs_.emplace_back();
       pair.child = std::move(child);
       pair.parent = std::move(parent);
@@ -200,7 +206,7 @@ class RelayForTests {
   }
 
   const base::SystemClock clock_;
-  const std::uint16_t target_;
+  const sockaddr_in target_;
   base::FileDescriptor listener_;
   std::uint16_t port_ = 0;
   std::atomic<std::size_t> rate_ = 0;
