@@ -52,8 +52,13 @@ void OriginCore::start(const OriginState& state) {
   adopt(state);
   first_unsent_ = next_sequence_;  // what is kept may have been sent before
   if (settings_.durability == model::Durability::kDisk) {
+    reopen_ = state.reopen;
+    phase_ = reopen_ ? Phase::kOpening : Phase::kReady;
     if (epoch_ == model::Epoch{}) epoch_ = new_epoch();
-    phase_ = Phase::kReady;
+    if (reopen_) {
+      wanted_ = new_epoch();
+      replaces_ = epoch_;
+    }
   } else {
     phase_ = Phase::kOpening;
     wanted_ = new_epoch();
@@ -68,6 +73,13 @@ void OriginCore::sealed(base::SteadyTime now, std::size_t bytes, const base::Dig
   chain_ = chain_after;
   ++next_sequence_;
   pump(now);
+}
+
+void OriginCore::lost(model::Sequence sequence, std::size_t bytes) {
+  const auto kept = outbox_.find(sequence);
+  if (kept == outbox_.end()) return;
+  pending_bytes_ = pending_bytes_ - kept->second.bytes + bytes;
+  kept->second.bytes = bytes;
 }
 
 void OriginCore::session_up(base::SteadyTime now, std::uint64_t credit_bytes) {
@@ -161,7 +173,18 @@ void OriginCore::acknowledge(const model::Cursor& cursor) {
     pause_ = rewinding_ = true;
     return;
   }
-  acknowledged_ = cursor.last;
+  trim(cursor.last, cursor.tombstones);
+  confirmed_ = true;
+  pause_ = false;
+  backoff_ = {};
+  if (phase_ == Phase::kReady) {
+    alarmed_.reset();
+    stalled_.clear();
+  }
+}
+
+void OriginCore::trim(model::Sequence through, const std::vector<model::SequenceRange>& tombstones) {
+  acknowledged_ = through;
   while (!outbox_.empty() && outbox_.begin()->first <= acknowledged_) {
     pending_bytes_ -= outbox_.begin()->second.bytes;
     outbox_.erase(outbox_.begin());
@@ -172,14 +195,7 @@ void OriginCore::acknowledge(const model::Cursor& cursor) {
   }
   next_to_send_ = std::max(next_to_send_, acknowledged_ + 1);
   first_unsent_ = std::max(first_unsent_, next_to_send_);
-  confirmed_ = true;
-  pause_ = false;
-  backoff_ = {};
-  if (phase_ == Phase::kReady) {
-    alarmed_.reset();
-    stalled_.clear();
-  }
-  actions_.emplace_back(Trim{acknowledged_});
+  actions_.emplace_back(Trim{acknowledged_, tombstones});
 }
 
 void OriginCore::refused(base::SteadyTime now, const Refused& message) {
@@ -283,6 +299,7 @@ void OriginCore::epoch_closed(base::SteadyTime now, const model::Cursor& current
   asked_ = false;
   folded_known_ = false;
   folded_.reset();
+  folded_tombstones_.clear();
   if (settings_.durability == model::Durability::kDisk) {
     replaces_ = epoch_;
   } else {
@@ -324,24 +341,33 @@ void OriginCore::opened(base::SteadyTime now, const Opened& message) {
     phase_ = Phase::kReady;
     alarmed_.reset();
     stalled_.clear();
-    actions_.emplace_back(Started{epoch_, message.states});
+    actions_.emplace_back(Started{epoch_, message.states, message.losses});
     return;
   }
   std::optional<model::Sequence> folded = folded_;
-  if (replaces_ == epoch_) folded = message.replaced_last;  // closed by this very request
-  if (replaces_ == model::Epoch{}) folded.reset();          // the cloud had nothing of this node
+  if (replaces_ == epoch_) {  // closed by this very request
+    folded = message.replaced_last;
+    folded_tombstones_ = message.replaced_tombstones;
+  }
+  if (replaces_ == model::Epoch{}) folded.reset();  // the cloud had nothing of this node
   if (folded.value_or(0) < acknowledged_) {
     alarm(
         Alarm::Kind::kCloudLostData,
         fmt::format("{}: the cloud lost data: of the epoch closed it has chunks up to {}, and had acknowledged them up "
                     "to {}",
                     name(), folded.value_or(0), acknowledged_));
+  } else if (folded.value_or(0) >= next_sequence_ && reopen_) {
+    alarm(Alarm::Kind::kLostChunks,
+          fmt::format("{}: the cloud has chunks up to {}; of those after {} nothing is on this disk any more. What was "
+                      "read again since is counted twice",
+                      name(), *folded, next_sequence_ - 1));
   } else if (folded.value_or(0) >= next_sequence_) {
     alarm(Alarm::Kind::kClonedNode, fmt::format("{}: of the epoch closed the cloud has chunks up to {}, here they were "
                                                 "sealed up to {}: the state was restored from an old copy",
                                                 name(), *folded, next_sequence_ - 1));
   }
   renumber_after_ = std::clamp(folded.value_or(0), acknowledged_, next_sequence_ - 1);
+  if (renumber_after_ > acknowledged_) trim(renumber_after_, folded_tombstones_);
   phase_ = Phase::kRenumbering;
   not_before_ = now;
   tick(now);
@@ -354,6 +380,7 @@ void OriginCore::not_opened(base::SteadyTime now, const Opened& message) {
   if (disk && replaces_ == epoch_ && current != model::Epoch{} && current != epoch_) {
     folded_known_ = true;
     folded_ = message.replaced_last;
+    folded_tombstones_ = message.replaced_tombstones;
   }
   if (current == replaces_ || current == wanted_) wanted_ = new_epoch();  // it was refused for itself
   if (!disk || folded_known_ || current == model::Epoch{}) {
@@ -373,6 +400,7 @@ void OriginCore::renumbered(base::SteadyTime now, const OriginState& state) {
   adopt(state);
   first_unsent_ = acknowledged_ + 1;
   phase_ = Phase::kReady;
+  reopen_ = false;
   not_before_ = now;
   backoff_ = {};
   pump(now);
@@ -388,9 +416,9 @@ void OriginCore::unreadable(base::SteadyTime now, model::Sequence sequence, cons
   if (it == in_flight_.end()) return;
   in_flight_bytes_ -= it->bytes;
   in_flight_.erase(it);
-  alarm(
-      Alarm::Kind::kUnreadable,
-      fmt::format("{}: chunk {} cannot be read from the outbox: {}. Nothing beyond it is sent", name(), sequence, why));
+  alarm(Alarm::Kind::kUnreadable,
+        fmt::format("{}: chunk {} cannot be read from the outbox now: {}. It is tried again; nothing beyond it is sent",
+                    name(), sequence, why));
   rewinding_ = pause_ = true;
   finish_rewind(now);
 }

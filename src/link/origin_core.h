@@ -42,6 +42,9 @@ struct OriginState {
   base::Digest chain;  // after chunk next_sequence-1
   // (sequence, bytes) of acknowledged+1 .. next_sequence-1, ascending. Earlier ones are ignored.
   std::vector<std::pair<model::Sequence, std::size_t>> outbox;
+  // Disk. Chunks that were sent may be missing at the end, so numbers could be used twice: a new epoch is opened before
+  // anything is sealed. With epoch 0: what the epoch was is not known.
+  bool reopen = false;
 };
 
 class OriginCore {
@@ -54,9 +57,12 @@ class OriginCore {
   struct SendOpen {
     OpenEpoch message;
   };
-  // The cloud has folded everything up to `through`: drop it, acknowledge its senders (memory).
+  // The cloud has folded everything up to `through`: drop it, acknowledge its senders (memory). Of the numbers up to it
+  // that are tombstones here, those in `tombstones` (see contains()) stand as such; of the others the cloud had the
+  // original.
   struct Trim {
     model::Sequence through = 0;
+    std::vector<model::SequenceRange> tombstones;
   };
   // Disk. The epoch was closed at the cloud, which has its chunks up to `folded`. In one transaction: the chunks beyond
   // get the numbers 1, 2, ... of `epoch` and replace the outbox; then call renumbered().
@@ -69,6 +75,7 @@ class OriginCore {
   struct Started {
     model::Epoch epoch{};
     std::vector<model::StateEntry> states;
+    std::vector<model::Loss> losses;  // what stands as tombstones at the cloud, of all epochs
   };
   // Memory. Another start of this node closed the epoch: forget engine, inputs and chunks, and wait for Started.
   struct EpochLost {
@@ -76,7 +83,7 @@ class OriginCore {
   };
   // For a person. Said once per cause until it is over.
   struct Alarm {
-    enum class Kind : std::uint8_t { kCloudLostData, kClonedNode, kMalformed, kUnreadable, kEpochClosed };
+    enum class Kind : std::uint8_t { kCloudLostData, kClonedNode, kMalformed, kUnreadable, kEpochClosed, kLostChunks };
     Kind kind{};
     std::string text;
   };
@@ -89,8 +96,13 @@ class OriginCore {
   // its next commit, before anything is sent. Memory: with an empty state.
   void start(const OriginState& state);
 
-  // Chunks can be sealed: the epoch stands. Always true for disk.
-  bool ready() const { return phase_ == Phase::kReady; }
+  // Chunks can be sealed. Memory: the epoch stands. Disk: always, unless it has to be opened anew; what is sealed while
+  // an epoch closed by another start is replaced is renumbered with the rest.
+  bool ready() const {
+    return phase_ == Phase::kReady || (settings_.durability == model::Durability::kDisk && !reopen_);
+  }
+  // The epoch stands: nothing has to be opened or renumbered.
+  bool settled() const { return phase_ == Phase::kReady; }
   model::Epoch epoch() const { return epoch_; }
   model::Sequence next_sequence() const { return next_sequence_; }
   model::Sequence acknowledged() const { return acknowledged_; }
@@ -103,6 +115,8 @@ class OriginCore {
 
   // Chunk next_sequence() is kept (disk: committed). ready().
   void sealed(base::SteadyTime now, std::size_t bytes, const base::Digest& chain_after);
+  // The chunk's rows are gone for good: this is what its tombstone takes. It keeps its number and its chain.
+  void lost(model::Sequence sequence, std::size_t bytes);
   void session_up(base::SteadyTime now, std::uint64_t credit_bytes);
   void session_down();
   // Acknowledge, Refused or Opened; anything else is ignored.
@@ -110,8 +124,9 @@ class OriginCore {
   // The answer to Renumber.
   void renumbered(base::SteadyTime now, const OriginState& state);
   void renumber_failed(base::SteadyTime now);
-  // A chunk asked for with SendChunk cannot be read. It is asked for again later, and what is beyond it after it (the
-  // SendChunks that came together with this one may be done or left).
+  // A chunk asked for with SendChunk cannot be read now: an error of the disk that may pass (rows that are lost are
+  // sent as a tombstone). It is asked for again later, and what is beyond it after it (the SendChunks that came
+  // together with this one may be done or left).
   void unreadable(base::SteadyTime now, model::Sequence sequence, const std::string& why);
   void tick(base::SteadyTime now);
 
@@ -145,6 +160,7 @@ class OriginCore {
   };
 
   void adopt(const OriginState& state);
+  void trim(model::Sequence through, const std::vector<model::SequenceRange>& tombstones);
   void pump(base::SteadyTime now);
   void acknowledge(const model::Cursor& cursor);
   void refused(base::SteadyTime now, const Refused& message);
@@ -195,6 +211,8 @@ class OriginCore {
   int asks_ = 0;                           // of this opening
   bool folded_known_ = false;              // disk: how far the cloud has the closed epoch is settled:
   std::optional<model::Sequence> folded_;  // nothing: it never saw it
+  std::vector<model::SequenceRange> folded_tombstones_;
+  bool reopen_ = false;  // nothing is sealed until the new epoch is open
   model::Sequence renumber_after_ = 0;
   std::optional<base::SteadyTime> closed_at_;  // when an epoch of this node was last closed by another
   std::chrono::nanoseconds takeover_backoff_{};

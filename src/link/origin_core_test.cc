@@ -214,7 +214,7 @@ TEST_F(OriginCoreTest, AClosedEpochIsReplacedAndTheRestRenumbered) {
   const model::Epoch mine = core.epoch();
   const model::Epoch theirs{777};
   refuse(core, 1, RefusalReason::kCursor, {"edge", theirs, 9, {}});
-  EXPECT_FALSE(core.ready());
+  EXPECT_FALSE(core.settled());
   auto opens = take<OriginCore::SendOpen>(core);
   ASSERT_EQ(opens.size(), 1U);
   EXPECT_EQ(opens[0].message.replaces, mine);
@@ -317,6 +317,125 @@ TEST_F(OriginCoreTest, AnUnreadableChunkIsAnAlarmAndTriedAgain) {
   now += seconds(1);
   core.tick(now);
   EXPECT_EQ(sent(core), std::vector<model::Sequence>{1});
+}
+
+TEST_F(OriginCoreTest, ATombstoneKeepsItsNumberAndItsChain) {
+  OriginCore& core = with(3);
+  EXPECT_EQ(core.pending_bytes(), 30U);
+  core.lost(2, 4);
+  core.lost(9, 4);  // there is none
+  EXPECT_EQ(core.pending_bytes(), 24U);
+  EXPECT_EQ(core.pending_chunks(), 3U);
+  model::Cursor at = cursor(core, 3);
+  at.tombstones = {{2, 2}};
+  core.received(now, Acknowledge{{at}});
+  const auto trims = take<OriginCore::Trim>(core);
+  ASSERT_EQ(trims.size(), 1U);
+  EXPECT_EQ(trims[0].through, 3U);
+  EXPECT_EQ(trims[0].tombstones, at.tombstones) << "what stands is told with the acknowledgement";
+  EXPECT_EQ(core.pending_bytes(), 0U);
+}
+
+TEST_F(OriginCoreTest, ADiskEdgeSealsOnWhileItsEpochIsReplaced) {
+  OriginCore& core = with(3);
+  const model::Epoch old = core.epoch();
+  refuse(core, 1, RefusalReason::kCursor, {"edge", model::Epoch{6}, 0, {}});
+  core.take_actions();
+  EXPECT_FALSE(core.settled());
+  EXPECT_TRUE(core.ready());
+  core.session_down();  // the cloud is away
+  seal(core, 2);
+  EXPECT_EQ(core.pending_chunks(), 5U);
+  EXPECT_TRUE(sent(core).empty());
+  now += seconds(10);
+  core.session_up(now, 1000);
+  auto open = take<OriginCore::SendOpen>(core).at(0).message;
+  EXPECT_EQ(open.replaces, old);
+  // The cloud had folded 2 in, the first as a tombstone, before the epoch was closed.
+  Opened no{open.request, false, {"edge", model::Epoch{6}, 0, {}}, 2, {}};
+  no.replaced_tombstones = {{1, 1}};
+  core.received(now, no);
+  open = take<OriginCore::SendOpen>(core).at(0).message;
+  EXPECT_EQ(open.replaces, model::Epoch{6});
+  core.received(now, Opened{open.request, true, {"edge", open.epoch, 0, {}}, 0, {}});
+  auto actions = core.take_actions();
+  ASSERT_EQ(actions.size(), 2U);
+  const auto& trim = std::get<OriginCore::Trim>(actions[0]);
+  EXPECT_EQ(trim.through, 2U);
+  EXPECT_EQ(trim.tombstones, no.replaced_tombstones);
+  const auto& renumber = std::get<OriginCore::Renumber>(actions[1]);
+  EXPECT_EQ(renumber.epoch, open.epoch);
+  EXPECT_EQ(renumber.folded, 2U);
+  seal(core, 1);  // while the owner tries
+  EXPECT_EQ(core.pending_chunks(), 4U);
+  OriginState state;
+  state.epoch = open.epoch;
+  state.next_sequence = 5;
+  state.outbox = {{1, 10}, {2, 10}, {3, 10}, {4, 10}};
+  core.renumbered(now, state);
+  EXPECT_TRUE(core.settled());
+  EXPECT_EQ(sent(core), std::vector<model::Sequence>{1});
+}
+
+TEST_F(OriginCoreTest, AnEpochInDoubtIsReopenedBeforeAnythingIsSealed) {
+  for (const bool known : {true, false}) {
+    OriginCore core(settings(model::Durability::kDisk), random);
+    OriginState kept;
+    kept.reopen = true;
+    if (known) {
+      kept.epoch = model::Epoch{42};
+      kept.next_sequence = 8;
+      kept.acknowledged = 5;
+      kept.outbox = {{6, 10}, {7, 20}};
+    }
+    core.start(kept);
+    EXPECT_FALSE(core.ready());
+    EXPECT_TRUE(core.take_actions().empty());
+    core.session_up(now, 1000);
+    auto open = take<OriginCore::SendOpen>(core).at(0).message;
+    if (known) {
+      EXPECT_EQ(open.replaces, model::Epoch{42});
+      core.received(now, Opened{open.request, true, {"edge", open.epoch, 0, {}}, 6, {}});
+    } else {
+      // The cloud has another one, and says so; that is replaced.
+      core.received(now, Opened{open.request, false, {"edge", model::Epoch{7}, 3, {}}, {}, {}});
+      open = take<OriginCore::SendOpen>(core).at(0).message;
+      EXPECT_EQ(open.replaces, model::Epoch{7});
+      core.received(now, Opened{open.request, true, {"edge", open.epoch, 0, {}}, 3, {}});
+    }
+    const auto renumber = take<OriginCore::Renumber>(core);
+    ASSERT_EQ(renumber.size(), 1U);
+    EXPECT_EQ(renumber[0].folded, known ? 6U : 0U);
+    EXPECT_FALSE(core.ready());
+    OriginState state;
+    state.epoch = open.epoch;
+    if (known) {
+      state.next_sequence = 2;
+      state.outbox = {{1, 20}};
+    }
+    core.renumbered(now, state);
+    EXPECT_TRUE(core.ready());
+    EXPECT_EQ(core.epoch(), open.epoch);
+    seal(core, 1);
+    EXPECT_EQ(sent(core), std::vector<model::Sequence>{1});
+  }
+}
+
+TEST_F(OriginCoreTest, AReopenedEpochOfWhichTheCloudHasMoreIsAnAlarmOfItsOwn) {
+  OriginCore core(settings(model::Durability::kDisk), random);
+  OriginState kept;
+  kept.reopen = true;
+  kept.epoch = model::Epoch{42};
+  kept.next_sequence = 8;
+  kept.acknowledged = 7;
+  core.start(kept);
+  core.session_up(now, 1000);
+  const auto open = take<OriginCore::SendOpen>(core).at(0).message;
+  core.received(now, Opened{open.request, true, {"edge", open.epoch, 0, {}}, 11, {}});
+  auto actions = core.take_actions();
+  ASSERT_EQ(actions.size(), 2U);
+  EXPECT_EQ(std::get<OriginCore::Alarm>(actions[0]).kind, Kind::kLostChunks);
+  EXPECT_EQ(std::get<OriginCore::Renumber>(actions[1]).folded, 7U);
 }
 
 TEST_F(OriginCoreTest, ForeignAndOldCursorsChangeNothing) {

@@ -122,6 +122,11 @@ void World::downlink(std::size_t index, DownlinkCore::Action& action) {
       } else {
         node.relay->frame(now_, deliver->child, frame->id, frame->ranges,
                           std::make_shared<const model::PartialRows>(decode(frame->rows)), bytes);
+        if (bug_ == Bug::kRelayAcknowledges) {
+          Acknowledge early;
+          for (const model::Range& r : frame->ranges) early.cursors.push_back({r.node, r.epoch, r.last, r.chain_after});
+          node.down->send(deliver->child, early);
+        }
       }
     } else if (auto* open = std::get_if<OpenEpoch>(&deliver->message)) {
       if (node.root) node.root->open(deliver->child, *open);
@@ -137,6 +142,10 @@ void World::origin(Node& node, OriginCore::Action& action) {
       node.origin->unreadable(now_, send->sequence, "gone");
       return;
     }
+    if (bug_ == Bug::kBlockOnLost && !it->second.range.note.tombstones.empty()) {
+      node.origin->unreadable(now_, send->sequence, "lost");
+      return;
+    }
     node.up->send(FrameMessage{send->frame, {it->second.range}, it->second.rows});
     if (bug_ == Bug::kTrimOnSend) {
       node.disk.origin.acknowledged = send->sequence;
@@ -145,22 +154,29 @@ void World::origin(Node& node, OriginCore::Action& action) {
   } else if (auto* open = std::get_if<OriginCore::SendOpen>(&action)) {
     node.up->send(open->message);
   } else if (auto* trim = std::get_if<OriginCore::Trim>(&action)) {
-    if (chance(5)) return;  // the trim failed: it is made up for by the next
-    node.disk.origin.acknowledged = trim->through;
-    node.disk.chunks.erase(node.disk.chunks.begin(), node.disk.chunks.upper_bound(trim->through));
+    if (chance(5)) {
+      node.failed_trim = *trim;  // made up for by the next
+    } else {
+      this->trim(node, *trim);
+    }
   } else if (auto* renumber = std::get_if<OriginCore::Renumber>(&action)) {
     if (!healed_ && chance(3)) {
       node.origin->renumber_failed(now_);
       return;
     }
+    if (const auto missed = std::exchange(node.failed_trim, std::nullopt)) this->trim(node, *missed);
     Disk next;
     next.position = node.disk.position;
+    next.lost = node.disk.lost;
     next.origin.epoch = renumber->epoch;
     for (auto& [sequence, chunk] : node.disk.chunks) {
       if (sequence <= renumber->folded) continue;
       StoredChunk moved = chunk;
       moved.range.epoch = renumber->epoch;
       moved.range.first = moved.range.last = next.origin.next_sequence++;
+      for (model::Tombstone& tombstone : moved.range.note.tombstones) {
+        tombstone.first = tombstone.last = moved.range.first;
+      }
       moved.range.chain_before = next.origin.chain;
       moved.range.chain_after = chunk_chain(next.origin.chain, moved.range.first, moved.rows);
       next.origin.chain = moved.range.chain_after;
@@ -172,11 +188,27 @@ void World::origin(Node& node, OriginCore::Action& action) {
   } else if (auto* started = std::get_if<OriginCore::Started>(&action)) {
     node.disk = {};
     if (!started->states.empty()) node.disk.position = std::stoull(started->states.back().bytes);
+    for (const model::Loss& loss : started->losses) node.disk.lost += model::lost_samples(loss);
   } else if (std::holds_alternative<OriginCore::EpochLost>(action)) {
     node.disk = {};
   } else if (auto* alarm = std::get_if<OriginCore::Alarm>(&action)) {
     if (alarm->kind != OriginCore::Alarm::Kind::kEpochClosed) problem_ = alarm->text;
   }
+}
+
+// One transaction: what is acknowledged goes, and what was lost only here is taken back.
+void World::trim(Node& node, const OriginCore::Trim& action) {
+  node.failed_trim.reset();
+  node.disk.origin.acknowledged = action.through;
+  const auto end = node.disk.chunks.upper_bound(action.through);
+  for (auto it = node.disk.chunks.begin(); it != end; ++it) {
+    if (contains(action.tombstones, it->first) || bug_ == Bug::kLossTwice) continue;
+    for (const model::Tombstone& tombstone : it->second.range.note.tombstones) {
+      node.disk.lost -= tombstone.samples.size();
+      regained += tombstone.samples.size();
+    }
+  }
+  node.disk.chunks.erase(node.disk.chunks.begin(), end);
 }
 
 void World::relay(Node& node, RelayCore::Action& action) {
@@ -195,7 +227,10 @@ void World::root(Node& node, RootCore::Action& action) {
   if (auto* to = std::get_if<RootCore::ToChild>(&action)) {
     node.down->send(to->child, to->message);
   } else if (auto* answer = std::get_if<RootCore::AnswerOpen>(&action)) {
-    if (answer->message.opened) answer->message.states = node.kept.states[answer->node];
+    if (answer->message.opened) {
+      answer->message.states = node.kept.states[answer->node];
+      answer->message.losses = node.kept.losses[answer->node];
+    }
     node.down->send(answer->child, answer->message);
   } else if (auto* alarm = std::get_if<RootCore::Alarm>(&action)) {
     problem_ = alarm->text;

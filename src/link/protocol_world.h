@@ -1,5 +1,5 @@
 // The world of protocol_model_test.cc: the real cores on nodes that crash, freeze and wake up, joined by a network that
-// delays, cuts and doubles. Everything happens in one thread from one seed.
+// delays, cuts and doubles, with disks on which chunks are damaged. Everything happens in one thread from one seed.
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <vector>
@@ -21,9 +22,24 @@
 
 namespace orla::link::model_test {
 
-enum class Bug { kNone, kOverlap, kTrimOnSend, kNoCursors, kEpochNotClosed, kAcknowledgeEarly };
+// Planted in what surrounds the cores.
+enum class Bug {
+  kNone,
+  kOverlap,            // the cloud folds a frame in that begins before its cursor
+  kTrimOnSend,         // an edge drops a chunk once it is sent
+  kNoCursors,          // the cloud folds in whatever comes
+  kEpochNotClosed,     // the cloud folds in frames of closed epochs
+  kAcknowledgeEarly,   // the cloud says what it has not committed
+  kNewNumber,          // an edge gives what it sends again after a restart a new number
+  kRelayAcknowledges,  // an aggregator acknowledges what it has received
+  kBlockOnLost,        // an edge waits for a chunk whose rows are lost
+  kMergeDefinitions,   // the cloud does not tell definitions apart
+  kLossTwice,          // an edge does not take a loss back when the original got through
+};
 
-// Rows are sample numbers: group = the number, count = how often.
+// Rows are sample numbers: group = the number (plus kDefinition times the definition it was aggregated by), count = how
+// often.
+inline constexpr std::uint32_t kDefinition = 1'000'000;
 std::string encode(const model::PartialRows& rows);
 model::PartialRows decode(std::string_view bytes);
 
@@ -37,6 +53,7 @@ struct Disk {
   OriginState origin;
   std::uint64_t position = 0;
   std::map<model::Sequence, StoredChunk> chunks;
+  std::uint64_t lost = 0;  // samples, by this edge's accounts
 };
 
 // What survives a crash of the cloud.
@@ -44,6 +61,8 @@ struct CloudDisk {
   std::map<model::NodeName, model::Cursor> cursors;
   std::vector<ClosedOrigin> closed;
   std::map<std::uint32_t, std::uint64_t> tally;
+  std::map<std::uint32_t, std::uint64_t> lost;  // folded in as tombstones
+  std::map<model::NodeName, std::vector<model::Loss>> losses;
   std::map<model::NodeName, std::vector<model::StateEntry>> states;
 };
 
@@ -67,6 +86,8 @@ struct Node {
   bool frozen = false;
   std::vector<std::function<void()>> inbox;  // while frozen
   std::uint32_t first_sample = 0;
+  std::uint32_t definition = 0;                          // of the fleet file; some edges get another one on the way
+  std::map<std::uint32_t, std::uint32_t> definition_of;  // by sample: the one it was aggregated by last
   std::unique_ptr<UplinkCore> up;
   std::unique_ptr<DownlinkCore> down;
   std::unique_ptr<OriginCore> origin;
@@ -74,7 +95,8 @@ struct Node {
   std::unique_ptr<RootCore> root;
   std::map<UplinkCore::Attempt, std::shared_ptr<Connection>> uplinks;
   std::map<ConnectionId, std::shared_ptr<Connection>> downlinks;
-  Disk disk;       // a memory edge's is emptied by a crash
+  Disk disk;  // a memory edge's is emptied by a crash
+  std::optional<OriginCore::Trim> failed_trim;
   CloudDisk kept;  // the cloud's, committed
   CloudDisk open;  // the cloud's, with what is not committed yet
 };
@@ -89,6 +111,7 @@ class World {
   std::string run();
 
   std::uint64_t crashes = 0, freezes = 0, cuts = 0, refusals = 0, sessions = 0, chunks = 0, splits = 0, epochs = 0;
+  std::uint64_t damaged = 0, stood = 0, regained = 0, reopened = 0;
 
  private:
   struct Event {
@@ -119,6 +142,9 @@ class World {
   void cut(const std::shared_ptr<Connection>& connection, bool half_open);
   void fault();
   void produce(Node& node);
+  void damage(Node& node);
+  void trim(Node& node, const OriginCore::Trim& action);
+  std::string check_samples();
   void commit(std::size_t index);
   void fold(Node& cloud, const FrameMessage& frame);
   void root_frame(Node& cloud, ConnectionId child, const FrameMessage& frame);

@@ -93,15 +93,10 @@ std::string World::run() {
   }
   if (!problem_.empty()) return problem_;
   if (!drained()) return "not drained: " + describe();
-  const CloudDisk& cloud = nodes_[0]->kept;
   for (const auto& node : nodes_) {
-    if (node->layer != model::Layer::kEdge) continue;
-    for (std::uint32_t s = node->first_sample; s < node->first_sample + kSamples; ++s) {
-      const auto it = cloud.tally.find(s);
-      const std::uint64_t n = it == cloud.tally.end() ? 0 : it->second;
-      if (n != 1) return fmt::format("sample {} of {} is counted {} times", s, node->name, n);
-    }
+    if (const auto missed = std::exchange(node->failed_trim, std::nullopt)) trim(*node, *missed);
   }
+  if (std::string wrong = check_samples(); !wrong.empty()) return wrong;
   const RootCore::Counters& c = nodes_[0]->root->counters();
   if (c.received != c.applied + c.duplicate + c.refused + c.pending) return "the root's accounts do not add up";
   for (const auto& node : nodes_) {
@@ -110,6 +105,31 @@ std::string World::run() {
     if (r.received != r.applied + r.duplicate + r.refused + r.dropped + node->relay->pending_chunks()) {
       return fmt::format("the accounts of {} do not add up", node->name);
     }
+  }
+  return "";
+}
+
+// Every sample is folded in once, by its own definition, or once as lost; and the edges' accounts say the same.
+std::string World::check_samples() {
+  const CloudDisk& cloud = nodes_[0]->kept;
+  const auto count = [](const std::map<std::uint32_t, std::uint64_t>& in, std::uint32_t key) {
+    const auto it = in.find(key);
+    return it == in.end() ? 0 : it->second;
+  };
+  for (const auto& node : nodes_) {
+    if (node->layer != model::Layer::kEdge) continue;
+    std::uint64_t lost = 0;
+    for (std::uint32_t s = node->first_sample; s < node->first_sample + kSamples; ++s) {
+      const std::uint64_t gone = count(cloud.lost, s);
+      const std::uint64_t n = count(cloud.tally, s + kDefinition * node->definition_of[s]);
+      if (n + gone != 1) return fmt::format("sample {} of {} is counted {} times, lost {}", s, node->name, n, gone);
+      lost += gone;
+    }
+    if (node->disk.lost != lost) {
+      return fmt::format("{} says that {} samples are lost; of the cloud's there are {}", node->name, node->disk.lost,
+                         lost);
+    }
+    stood += lost;
   }
   return "";
 }
@@ -147,6 +167,7 @@ void World::start(std::size_t index) {
   node.alive = true;
   node.frozen = false;
   ++node.life;
+  node.failed_trim.reset();
   if (!node.parents.empty()) {
     UplinkSettings settings;
     settings.fleet = "f";
@@ -197,6 +218,23 @@ void World::start(std::size_t index) {
     for (const auto& [sequence, chunk] : node.disk.chunks) {
       node.disk.origin.outbox.emplace_back(sequence, chunk.rows.size());
     }
+    if (bug_ == Bug::kNewNumber && !node.disk.chunks.empty()) {
+      std::map<model::Sequence, StoredChunk> moved;
+      for (auto& [sequence, chunk] : node.disk.chunks) {
+        chunk.range.first = chunk.range.last = node.disk.origin.next_sequence++;
+        chunk.range.chain_before = node.disk.origin.chain;
+        chunk.range.chain_after = node.disk.origin.chain =
+            chunk_chain(node.disk.origin.chain, chunk.range.first, chunk.rows);
+        chunk.range.note.tombstones.clear();
+        moved[chunk.range.first] = chunk;
+      }
+      node.disk.chunks = std::move(moved);
+      node.disk.origin.acknowledged = node.disk.chunks.begin()->first - 1;
+      node.disk.origin.outbox.clear();
+    }
+    node.disk.origin.reopen = node.durability == model::Durability::kDisk && node.life > 1 && !healed_ && chance(6);
+    if (node.disk.origin.reopen) ++reopened;
+    if (chance(3)) node.definition = 1;  // started with another fleet file
     node.origin->start(node.disk.origin);
   }
   drain(index);
@@ -268,7 +306,12 @@ void World::fault() {
   next_fault_ = now_ + pause(400);
   const std::size_t index = random_.below(nodes_.size());
   Node& node = *nodes_[index];
-  switch (random_.below(4)) {
+  switch (random_.below(5)) {
+    case 4:
+      for (const auto& edge : nodes_) {
+        if (edge->layer == model::Layer::kEdge && edge->alive) damage(*edge);
+      }
+      break;
     case 0:
       if (node.alive) {
         crash(index);
@@ -310,7 +353,9 @@ void World::produce(Node& node) {
   const std::uint64_t n = std::min<std::uint64_t>(random_.below(4), kSamples - node.disk.position);
   for (std::uint64_t i = 0; i < n; ++i) {
     model::PartialRow row;
-    row.group = model::GroupId{node.first_sample + static_cast<std::uint32_t>(node.disk.position + i)};
+    const std::uint32_t sample = node.first_sample + static_cast<std::uint32_t>(node.disk.position + i);
+    node.definition_of[sample] = node.definition;
+    row.group = model::GroupId{sample + kDefinition * node.definition};
     row.partial.count = 1;
     rows.push_back(std::move(row));
   }
@@ -332,6 +377,24 @@ void World::produce(Node& node) {
   node.disk.chunks[chunk.range.first] = chunk;
   ++chunks;
   node.origin->sealed(now_, chunk.rows.size() + wire_bytes(chunk.range), chunk.range.chain_after);
+}
+
+// The rows of some chunk are gone, whether or not it was sent. The accounts say so in the same transaction.
+void World::damage(Node& node) {
+  if (node.disk.chunks.empty()) return;
+  auto it = node.disk.chunks.begin();
+  std::advance(it, static_cast<std::ptrdiff_t>(random_.below(node.disk.chunks.size())));
+  StoredChunk& chunk = it->second;
+  if (it->first <= node.origin->acknowledged() || !chunk.range.note.tombstones.empty()) return;
+  model::Tombstone tombstone{it->first, it->first, chance(2) ? model::kDamaged : model::kDropOldest, {}, {}, {}};
+  for (const model::PartialRow& row : decode(chunk.rows)) {
+    tombstone.samples.emplace_back(fmt::format("{:08}", model::index(row.group) % kDefinition), 1);
+  }
+  ++damaged;
+  node.disk.lost += tombstone.samples.size();
+  chunk.rows.clear();
+  chunk.range.note.tombstones = {std::move(tombstone)};
+  node.origin->lost(it->first, wire_bytes(chunk.range));
 }
 
 void World::commit(std::size_t index) {
@@ -364,9 +427,16 @@ void World::commit(std::size_t index) {
 
 void World::fold(Node& cloud, const FrameMessage& frame) {
   for (const model::PartialRow& row : decode(frame.rows)) {
-    cloud.open.tally[model::index(row.group)] += row.partial.count;
+    const std::uint32_t group = model::index(row.group);
+    cloud.open.tally[bug_ == Bug::kMergeDefinitions ? group % kDefinition : group] += row.partial.count;
   }
   for (const model::Range& range : frame.ranges) {
+    for (const model::Tombstone& tombstone : range.note.tombstones) {
+      model::add_loss(cloud.open.losses[range.node], tombstone);
+      for (const auto& [sample, n] : tombstone.samples) {
+        cloud.open.lost[static_cast<std::uint32_t>(std::stoul(sample))] += n;
+      }
+    }
     std::vector<model::StateEntry>& states = cloud.open.states[range.node];
     for (const model::StateEntry& entry : range.note.states) {
       if (entry.snapshot) states.clear();

@@ -36,6 +36,8 @@ class Uplink {
   void send(UpMessage message);
   // Ends the session and begins a new one: numbers of the dictionary are defined once per connection.
   void reconnect(std::string reason);
+  // See UplinkCore.
+  void progressed() { core_.progressed(); }
   void stop();
 
   const UplinkCore& core() const { return core_; }

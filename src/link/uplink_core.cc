@@ -95,7 +95,7 @@ void UplinkCore::welcome(base::SteadyTime now, const Connection& connection, con
     end_session(now, fmt::format("moving to the preferred parent \"{}\"", parent.node));
     actions_.emplace_back(Close{old});
   }
-  Session session{connection.attempt, connection.candidate, now, now, now, settings_.heartbeat, {}};
+  Session session{connection.attempt, connection.candidate, now, now, now, settings_.heartbeat, {}, false};
   if (message.heartbeat_ms > 0) {
     session.heartbeat =
         std::min(session.heartbeat, std::chrono::nanoseconds(std::chrono::milliseconds(message.heartbeat_ms)));
@@ -110,7 +110,7 @@ void UplinkCore::welcome(base::SteadyTime now, const Connection& connection, con
 
 void UplinkCore::end_session(base::SteadyTime now, std::string reason) {
   const std::size_t candidate = session_->candidate;
-  if (now - session_->since >= settings_.stable_after) health_[candidate].backoff = {};
+  if (session_->progressed || now - session_->since >= settings_.stable_after) health_[candidate].backoff = {};
   session_.reset();
   actions_.emplace_back(SessionDown{preference_[candidate].node, std::move(reason)});
 }
@@ -155,8 +155,15 @@ void UplinkCore::received(base::SteadyTime now, Attempt attempt, DownMessage mes
     failed(now, candidate);
     dial_next(now);
   } else if (!std::holds_alternative<Heartbeat>(message) && !std::holds_alternative<Welcome>(message)) {
+    if (const auto* acknowledged = std::get_if<Acknowledge>(&message)) {
+      if (!acknowledged->cursors.empty()) session_->progressed = true;
+    }
     actions_.emplace_back(Deliver{std::move(message)});
   }
+}
+
+void UplinkCore::progressed() {
+  if (session_) session_->progressed = true;
 }
 
 void UplinkCore::closed(base::SteadyTime now, Attempt attempt, const absl::Status& why) {

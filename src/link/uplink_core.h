@@ -39,8 +39,9 @@ struct UplinkSettings {
   std::chrono::nanoseconds backoff_min = std::chrono::milliseconds(200);
   std::chrono::nanoseconds backoff_max = std::chrono::seconds(10);
   std::chrono::nanoseconds rejected_backoff = std::chrono::seconds(60);  // after Rejected
-  std::chrono::nanoseconds stable_after = std::chrono::seconds(10);  // a session this old resets its parent's backoff
-  std::chrono::nanoseconds return_after = std::chrono::seconds(30);  // how often a better parent is tried
+  std::chrono::nanoseconds stable_after = std::chrono::seconds(10);      // a session this old, or one that made
+                                                                         // progress, resets its parent's backoff
+  std::chrono::nanoseconds return_after = std::chrono::seconds(30);      // how often a better parent is tried
 };
 
 class UplinkCore {
@@ -93,6 +94,9 @@ class UplinkCore {
   void send(UpMessage message);
   // Ends the session and begins a new one, for a node whose dictionary starts anew.
   void reconnect(base::SteadyTime now, std::string reason);
+  // Something the session carried has arrived at the cloud: its parent is worth coming back to at once. So says an
+  // Acknowledge too.
+  void progressed();
   // Closes everything; nothing follows.
   void stop();
 
@@ -128,6 +132,7 @@ class UplinkCore {
     base::SteadyTime sent{};  // the last heartbeat
     std::chrono::nanoseconds heartbeat{};
     base::SteadyTime next_return{};
+    bool progressed = false;
   };
   struct Health {
     std::chrono::nanoseconds backoff{};  // 0: nothing bad known

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <set>
 
 namespace orla::link {
@@ -119,6 +120,113 @@ TEST_F(UplinkCoreTest, BacksOffFromASingleParentMoreAndMore) {
   EXPECT_GE(waits[0], milliseconds(150));
   EXPECT_GE(waits[9], milliseconds(7500));
   EXPECT_LE(waits[9], milliseconds(12510));
+}
+
+// A link that is there for 300 ms at a time.
+TEST_F(UplinkCoreTest, ALinkThatFlapsIsUsedWheneverItIsThereAsLongAsItCarriesSomething) {
+  for (const bool carries : {true, false}) {
+    UplinkCore core(settings({{"agg"}}), random);
+    core.start(now);
+    std::vector<std::chrono::nanoseconds> waits;
+    for (int i = 0; i < 12; ++i) {
+      const auto connect = dialed(core);
+      welcome(core, connect.attempt);
+      if (carries) core.received(now, connect.attempt, Acknowledge{{{"edge", model::Epoch{1}, 5, {}}}});
+      now += milliseconds(300);
+      core.closed(now, connect.attempt, absl::UnavailableError("cut"));
+      core.take_actions();
+      const base::SteadyTime lost = now;
+      while (core.counters().attempts == static_cast<std::uint64_t>(i) + 1 && now - lost < seconds(20)) {
+        now += milliseconds(5);
+        core.tick(now);
+      }
+      waits.push_back(now - lost);
+    }
+    if (carries) {
+      for (const auto wait : waits) EXPECT_LE(wait, milliseconds(255));
+    } else {
+      EXPECT_GT(waits.back(), seconds(5)) << "a parent that is of no use is tried ever more rarely";
+    }
+  }
+}
+
+// 90 edges of a site over three aggregators, of which one dies.
+TEST_F(UplinkCoreTest, ManyEdgesSpreadOverAGroupAndMoveWithoutAHerd) {
+  struct Edge {
+    std::unique_ptr<UplinkCore> core;
+    UplinkCore::Attempt attempt{};
+    std::string parent;
+  };
+  std::vector<Edge> edges(90);
+  std::map<std::string, int> children;
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    UplinkSettings s = settings({{"agg-1", "agg-2", "agg-3"}, {"cloud"}});
+    s.node = fmt::format("edge-{}", i);
+    edges[i].core = std::make_unique<UplinkCore>(s, random);
+    edges[i].core->start(now);
+    const auto connect = dialed(*edges[i].core);
+    edges[i].attempt = connect.attempt;
+    edges[i].parent = connect.to.node;
+    welcome(*edges[i].core, connect.attempt);
+    edges[i].core->take_actions();
+    ++children[connect.to.node];
+  }
+  ASSERT_EQ(children.size(), 3U);
+  for (const auto& [name, n] : children) {
+    EXPECT_GE(n, 18) << name;
+    EXPECT_LE(n, 42) << name;
+  }
+  const base::SteadyTime died = now;
+  std::map<std::string, int> taken_over;
+  std::map<std::int64_t, int> per_10_ms;
+  std::set<std::size_t> moving;
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    if (edges[i].parent != "agg-1") continue;
+    moving.insert(i);
+    edges[i].core->closed(now, edges[i].attempt, absl::UnavailableError("killed"));
+  }
+  const std::size_t orphans = moving.size();
+  while (!moving.empty() && now - died < seconds(2)) {
+    for (const std::size_t i : std::set(moving)) {
+      edges[i].core->tick(now);
+      for (const auto& connect : take<UplinkCore::Connect>(*edges[i].core)) {
+        ++taken_over[connect.to.node];
+        ++per_10_ms[(now - died) / milliseconds(10)];
+        edges[i].attempt = connect.attempt;
+        welcome(*edges[i].core, connect.attempt);
+        moving.erase(i);
+      }
+    }
+    now += milliseconds(1);
+  }
+  EXPECT_TRUE(moving.empty());
+  EXPECT_LE(now - died, milliseconds(210)) << "backoff_min";
+  EXPECT_EQ(taken_over.size(), 2U) << "all go to the others of the group";
+  for (const auto& [name, n] : taken_over) EXPECT_GE(n, static_cast<int>(orphans) / 5) << name;
+  for (const auto& [at, n] : per_10_ms) EXPECT_LE(n, static_cast<int>(orphans) / 3) << at;
+  EXPECT_GE(per_10_ms.size(), 8U);
+
+  // It is back: they return over many seconds, and none loses its session by trying.
+  const base::SteadyTime back = now;
+  std::map<std::int64_t, int> per_second;
+  while (now - back < seconds(60)) {
+    now += milliseconds(100);
+    for (Edge& edge : edges) {
+      if (edge.parent != "agg-1" || edge.core->parent() == "agg-1") continue;
+      edge.core->received(now, edge.attempt, Heartbeat{});
+      edge.core->tick(now);
+      for (const auto& connect : take<UplinkCore::Connect>(*edge.core)) {
+        EXPECT_EQ(connect.to.node, "agg-1");
+        EXPECT_TRUE(edge.core->up());
+        ++per_second[(now - back) / seconds(1)];
+        welcome(*edge.core, connect.attempt);
+        edge.core->take_actions();
+      }
+    }
+  }
+  for (const Edge& edge : edges) EXPECT_EQ(edge.core->parent(), edge.parent);
+  for (const auto& [at, n] : per_second) EXPECT_LE(n, static_cast<int>(orphans) / 3) << "second " << at;
+  EXPECT_GE(per_second.size(), 6U);
 }
 
 TEST_F(UplinkCoreTest, AConnectThatHangsIsGivenUp) {

@@ -27,6 +27,8 @@ constexpr std::string_view to_string(Layer layer) {
   return "";
 }
 enum class Durability : std::uint8_t { kDisk, kMemory };
+// What an edge does when its outbox is at its bound.
+enum class OutboxFull : std::uint8_t { kBlock, kReject, kDropOldest };
 
 struct SiteSpec {
   std::string name;
@@ -43,6 +45,7 @@ struct NodeSpec {
   Durability durability = Durability::kDisk;
   // Of a disk edge: a commit is synced at once (0), at most so much later, or never (none).
   std::optional<Duration> fsync_delay = Duration::zero();
+  OutboxFull outbox_full = OutboxFull::kBlock;
 };
 
 struct MetricSpec {

@@ -133,6 +133,9 @@ TEST(FleetChecks, Nodes) {
        "fsync is \"2m\"; expected on, off, or a duration of 1ms to 1m such as \"500ms\""},
       {"durability = \"memory\"", "durability = \"memory\"\nfsync = @\"off\"",
        "fsync is for edges with durability = \"disk\"; leave it out"},
+      {"layer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
+       "outbox_full = @\"reject\"\nlayer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
+       "outbox_full is for edges; leave it out: aggregators hold what they are given credit for"},
   };
   for (const Mistake& mistake : mistakes) expect_error(mistake);
 }

@@ -128,6 +128,11 @@ class Reader {
       errors_.add(place_of(table, "durability"), "durability is for edges", "",
                   "leave it out: an aggregator keeps nothing on disk, the cloud always does");
     }
+    node.outbox_full = static_cast<OutboxFull>(section.choice("outbox_full").value_or(0));
+    if (section.has("outbox_full") && node.layer != Layer::kEdge) {
+      errors_.add(place_of(table, "outbox_full"), "outbox_full is for edges", "",
+                  "leave it out: aggregators hold what they are given credit for");
+    }
     node.fsync_delay = read_fsync(section, table);
     if (section.has("fsync") && (node.layer != Layer::kEdge || node.durability == Durability::kMemory)) {
       errors_.add(place_of(table, "fsync"), "fsync is for edges with durability = \"disk\"", "", "leave it out");

@@ -76,6 +76,12 @@ constexpr Setting kSettings[] = {
      "acknowledged. A duration of 1ms to 1m: at most so much later. `off`: when the system likes. A commit survives "
      "SIGKILL in any case. After a loss of power that may have taken some, the edge opens a new epoch.",
      "fsync = \"500ms\""},
+    {"node", "outbox_full", kChoice, kOptional, "", "block", "block | reject | drop_oldest",
+     "Of an edge whose outbox has reached `outbox_bytes`: `block` stops reading inputs (pushes are answered 503); "
+     "`reject` reads on and drops what comes in (reason `outbox_full`; pushes are answered 429); `drop_oldest` drops "
+     "the oldest chunks the cloud has not acknowledged (reason `drop_oldest`). What is dropped is counted, and the "
+     "cloud is told.",
+     "outbox_full = \"drop_oldest\""},
 
     // --- [[metric]]
     {"metric", "name", kName, kRequired, "", "", "",
@@ -228,7 +234,7 @@ constexpr Setting kSettings[] = {
      "Partials of slices not yet sealed at one edge. Beyond it the next commit seals them all, published or not.",
      "open_rows = 1000000"},
     {"limits", "outbox_bytes", kInteger, kOptional, "bytes", "4294967296", "1048576..1099511627776",
-     "What an edge keeps for the cloud. A full outbox stops reading inputs until the cloud has caught up.",
+     "What an edge keeps for the cloud; one commit may go beyond it. At the bound, `outbox_full` of the node decides.",
      "outbox_bytes = 1073741824"},
     {"limits", "frame_bytes", kInteger, kOptional, "bytes", "1048576", "4096..16777216",
      "Chunks are put together into messages of about this size.", "frame_bytes = 262144"},

@@ -23,6 +23,8 @@ constexpr std::chrono::seconds kTellProgress{1};
 // state is true only together with all rows; it is sealed before it has more than this.
 constexpr std::size_t kRowsPerChunk = 16'384;
 constexpr std::size_t kShownRejections = 8;
+// Why samples are dropped before they are accepted, with outbox_full = "reject".
+constexpr char kOutboxFull[] = "outbox_full";
 
 link::OriginSettings origin_settings(const model::NodeSpec& node) {
   link::OriginSettings settings;
@@ -112,7 +114,8 @@ absl::Status EdgeRole::start() {
   pump_origin();
   ticker_ = std::make_unique<Ticker>(world_.loop, kTick, [this] { tick(); });
   uplink_.start();
-  if (on_disk()) start_inputs();
+  // An edge that has to open a new epoch first would not know where to put what it reads.
+  if (on_disk() && origin_.ready()) start_inputs();
   return absl::OkStatus();
 }
 
@@ -130,6 +133,9 @@ absl::Status EdgeRole::restore() {
     if (absl::Status status = engine_->restore(*state); !status.ok()) return status;
     journal_bytes_ += bytes.size();
   }
+  for (const store::EdgeDamage& damage : recovery->damage) {
+    world_.log.error("{}: {} bytes at {} are damaged: {}", damage.file, damage.bytes, damage.offset, damage.what);
+  }
   const store::EdgeMeta& meta = recovery->meta;
   if (meta.epoch != model::Epoch{} && meta.node != node_.name) {
     return absl::FailedPreconditionError(absl::StrCat("this state belongs to node \"", meta.node, "\", not to \"",
@@ -139,11 +145,16 @@ absl::Status EdgeRole::restore() {
     world_.log.info("goes on where it stopped: {} journal entries, {} chunks not yet acknowledged",
                     recovery->journal.size(), recovery->outbox.size());
   }
-  link::OriginState origin{meta.epoch, meta.next_sequence, meta.acknowledged, meta.chain, {}};
+  link::OriginState origin{meta.epoch, meta.next_sequence, meta.acknowledged, meta.chain, {}, recovery->reopen};
   for (const store::OutboxEntry& entry : recovery->outbox) origin.outbox.emplace_back(entry.sequence, entry.bytes);
   origin_.start(origin);
-  for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
+  acknowledged_ = trimmed_ = meta.acknowledged;
+  if (recovery->without_journal) {
+    if (absl::Status status = restore_without_journal(*recovery->without_journal); !status.ok()) return status;
+  }
   need_snapshot_ = recovery->journal.empty();
+  if (absl::Status status = restore_outbox(*recovery); !status.ok()) return status;
+  for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
   return absl::OkStatus();
 }
 
@@ -168,7 +179,8 @@ void EdgeRole::start_inputs() {
 void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time paced_now) {
   Input& input = inputs_[i];
   if (!input.running) return;
-  const absl::Status status = engine_->apply(i, batch, world_.clock.wall_now());
+  const absl::Status status = intake() == Intake::kRefusing ? engine_->refuse(i, batch, kOutboxFull)
+                                                            : engine_->apply(i, batch, world_.clock.wall_now());
   if (!status.ok()) return on_input_failed(i, status);
   if (paced_now != model::kMinTime) engine_->tick(i, paced_now);
   count_in(i, batch);
@@ -205,14 +217,26 @@ void EdgeRole::count_in(std::size_t i, model::InputBatch& batch) {
 
 // Lets the inputs go on, unless what they would deliver has nowhere to go.
 void EdgeRole::release() {
-  if (failed_commit_ || outbox_full()) return;
+  if (intake() == Intake::kBlocked) return;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     for (; owed_[i] > 0; --owed_[i]) pump_.consumed(i);
   }
 }
 
-bool EdgeRole::outbox_full() const {
-  return origin_.pending_bytes() >= static_cast<std::uint64_t>(limit(plan_.fleet, "outbox_bytes"));
+bool EdgeRole::outbox_full() const { return origin_.pending_bytes() >= outbox_bytes(); }
+
+EdgeRole::Intake EdgeRole::intake() const {
+  if (failed_commit_ || !origin_.ready() || !inputs_started_) return Intake::kBlocked;
+  if (!outbox_full()) return Intake::kOpen;
+  switch (at_bound()) {
+    case model::OutboxFull::kBlock:
+      return Intake::kBlocked;
+    case model::OutboxFull::kReject:
+      return Intake::kRefusing;
+    case model::OutboxFull::kDropOldest:
+      return nothing_to_drop_ ? Intake::kRefusing : Intake::kOpen;
+  }
+  return Intake::kBlocked;
 }
 
 void EdgeRole::on_input_failed(std::size_t i, const absl::Status& why) {
@@ -251,7 +275,7 @@ void EdgeRole::tick() {
   uplink_.tick();
   origin_.tick(now);
   pump_origin();
-  if (trim_owed_ && now >= retry_trim_at_) trim(origin_.acknowledged());
+  if (trim_owed_ && !regained_ && now >= retry_trim_at_) settle();
   if (failed_commit_) {
     if (now >= retry_at_) commit();
   } else if (now - last_commit_ >= limit_ms(plan_.fleet, "commit_interval_ms")) {
@@ -283,6 +307,7 @@ bool EdgeRole::commit() {
   }
   if (engine_->emission_due(world_.clock.wall_now())) dirty_ = true;
   if (!dirty_ || !origin_.ready()) return true;
+  drop_oldest();
   const stream::SealScope scope = on_disk() ? stream::SealScope::kPublished : stream::SealScope::kEverything;
   std::optional<stream::Sealed> sealed =
       // Memory: senders wait for the chunk that holds what they pushed, whatever became of it.
@@ -290,6 +315,12 @@ bool EdgeRole::commit() {
                                                                            : stream::SealWhen::kSomethingNew);
   // Memory: a change of state travels with the next chunk.
   if (!on_disk() && !sealed) return true;
+  Commit commit = make_commit(sealed ? &*sealed : nullptr);
+  force_chunk_ = false;
+  return write(commit);
+}
+
+EdgeRole::Commit EdgeRole::make_commit(const stream::Sealed* sealed) {
   // A snapshot is due at the first commit, and when the journal has outgrown its bound and the snapshot before it.
   const bool snapshot =
       need_snapshot_ ||
@@ -310,21 +341,22 @@ bool EdgeRole::commit() {
     groups.new_groups = std::move(state.new_groups);
     commit.groups = codec::encode_edge_state(groups);
   }
-  if (sealed) commit.chunks = build_chunks(*sealed, commit.entry.state, snapshot);
+  if (sealed != nullptr) commit.chunks = build_chunks(*sealed, commit.entry.state, snapshot);
+  commit.tombstones = std::exchange(new_tombstones_, {});
   commit.meta = meta_after(commit.chunks);
   desk_.taken(commit.meta.next_sequence - 1);
-  dirty_ = force_chunk_ = false;
+  dirty_ = false;
   samples_since_commit_ = 0;
   need_snapshot_ = false;
   journal_bytes_ = snapshot ? 0 : journal_bytes_ + commit.entry.state.size();
   if (snapshot) snapshot_bytes_ = commit.entry.state.size();
-  return write(commit);
+  return commit;
 }
 
 bool EdgeRole::write(Commit& commit) {
   if (on_disk()) {
     // A commit that waited is older than what was acknowledged, and dropped, meanwhile.
-    commit.meta.acknowledged = origin_.acknowledged();
+    commit.meta.acknowledged = std::max(commit.meta.acknowledged, trimmed_);
     if (absl::Status status = store_->commit(commit); !status.ok()) {
       ++commit_failures_;
       if (commit_failures_ == 1 || commit_failures_ % 50 == 0) {
@@ -336,12 +368,22 @@ bool EdgeRole::write(Commit& commit) {
     }
   }
   const base::SteadyTime now = world_.clock.steady_now();
+  for (const model::Tombstone& tombstone : commit.tombstones) {
+    for (model::Sequence s = tombstone.first; s <= tombstone.last; ++s) {
+      if (const auto found = pending_.find(s); found != pending_.end()) found->second.durable = true;
+    }
+  }
+  if (regained_ && commit.meta.acknowledged >= *regained_) {
+    regained_.reset();
+    settle();
+  }
   for (store::StoredChunk& chunk : commit.chunks) {
     const model::Sequence sequence = chunk.range.first;
     const base::Digest chain = chunk.range.chain_after;
     const std::size_t bytes = chunk.rows.size() + link::wire_bytes(chunk.range);
     sealed_at_[sequence] = {now, samples_in_ - samples_at_seal_};
     samples_at_seal_ = samples_in_;
+    pending_[sequence] = Pending{chunk.facts.samples, chunk.facts.from, chunk.facts.to, "", false};
     if (!on_disk()) kept_.emplace(sequence, std::move(chunk));
     origin_.sealed(now, bytes, chain);
   }
@@ -364,6 +406,7 @@ std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sea
                      ? codec::encode_rows(sealed.rows)
                      : codec::encode_rows(model::PartialRows(sealed.rows.begin() + static_cast<std::ptrdiff_t>(begin),
                                                              sealed.rows.begin() + static_cast<std::ptrdiff_t>(end)));
+    chunk.facts = facts_of(sealed, begin, end);
     chunk.range.node = node_.name;
     chunk.range.epoch = origin_.epoch();
     chunk.range.first = chunk.range.last = sequence;
@@ -387,7 +430,7 @@ store::EdgeMeta EdgeRole::meta_after(const std::vector<store::StoredChunk>& chun
   meta.node = node_.name;
   meta.epoch = origin_.epoch();
   meta.next_sequence = origin_.next_sequence() + chunks.size();
-  meta.acknowledged = origin_.acknowledged();
+  meta.acknowledged = acknowledged_;
   meta.chain = chunks.empty() ? origin_.chain() : chunks.back().range.chain_after;
   return meta;
 }
@@ -457,11 +500,24 @@ void EdgeRole::fill(NodeStatus& status) const {
   outbox.bytes = origin_.pending_bytes();
   outbox.acknowledged = origin_.acknowledged();
   outbox.last = origin_.next_sequence() - 1;
+  outbox.disk_bytes = on_disk() ? store_->bytes() : 0;
+  outbox.tombstones = tombstones_;
+  switch (intake()) {
+    case Intake::kOpen:
+      outbox.intake = "open";
+      break;
+    case Intake::kBlocked:
+      outbox.intake = "blocked";
+      break;
+    case Intake::kRefusing:
+      outbox.intake = "refusing";
+      break;
+  }
   status.lag_s = 0;
   if (!sealed_at_.empty()) {
     status.lag_s = std::chrono::duration<double>(world_.clock.steady_now() - sealed_at_.begin()->second.first).count();
   }
-  status.drained = inputs_done() && !dirty_ && !failed_commit_ && origin_.drained();
+  status.drained = inputs_done() && !dirty_ && !failed_commit_ && !regained_ && origin_.drained();
   if (!origin_.ready() || !inputs_started_) status.ready = "waits for the cloud to open its epoch";
   if (failed_commit_) status.ready = "cannot write its state";
 }

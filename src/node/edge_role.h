@@ -39,6 +39,14 @@ class EdgeRole final : public Role {
   // decided against those that came before it: a producer sends one at a time.
   void push(Push push, PushDone done);
 
+  // What becomes of samples that come in now.
+  enum class Intake : std::uint8_t {
+    kOpen,     // they are taken
+    kBlocked,  // there is nowhere to put them: inputs wait
+    kRefusing  // the outbox is full: they are counted as dropped (pull inputs), or refused
+  };
+  Intake intake() const;
+
  private:
   struct Input {
     const model::InputSpec* spec = nullptr;
@@ -60,15 +68,19 @@ class EdgeRole final : public Role {
   // Seals what is due and makes it durable. False when the store cannot take it now.
   bool commit();
   void maintain();
+  // The engine's changes, with what was sealed.
+  Commit make_commit(const stream::Sealed* sealed);
   bool write(Commit& commit);
   std::vector<store::StoredChunk> build_chunks(const stream::Sealed& sealed, const std::string& state, bool snapshot);
+  store::ChunkFacts facts_of(const stream::Sealed& sealed, std::size_t begin, std::size_t end) const;
   store::EdgeMeta meta_after(const std::vector<store::StoredChunk>& chunks) const;
   void pump_origin();
   void act(const link::OriginCore::Action& action);
   void send_chunk(const link::OriginCore::SendChunk& action);
   void renumber(const link::OriginCore::Renumber& action);
   absl::StatusOr<store::StoredChunk> load(model::Sequence sequence);
-  void trim(model::Sequence through);
+  void trim(const link::OriginCore::Trim& action);
+  void settle();
   void started(const link::OriginCore::Started& action);
   bool inputs_done() const;
   // Counts a batch that the engine took.
@@ -83,6 +95,23 @@ class EdgeRole final : public Role {
   bool outbox_full() const;
   void release();
   void finish_shutdown();
+
+  // edge_role_losses.cc
+  struct Pending {  // a chunk the cloud has not acknowledged
+    std::vector<std::pair<std::string, std::uint64_t>> samples;
+    model::Time from = model::kMaxTime;
+    model::Time to = model::kMinTime;
+    std::string lost;      // the reason: it is a tombstone, and the engine's ledgers say so
+    bool durable = false;  // ... and so does the disk (memory: always)
+  };
+  absl::Status restore_without_journal(const store::ChunkFacts& facts);
+  absl::Status restore_outbox(const store::EdgeRecovery& recovery);
+  void lose(model::Sequence sequence, const std::string& reason);
+  void take_up_losses();
+  bool write_losses();
+  void drop_oldest();
+  std::uint64_t outbox_bytes() const;
+  model::OutboxFull at_bound() const { return node_.outbox_full; }
 
   const model::Plan& plan_;
   const model::NodeSpec& node_;
@@ -99,6 +128,14 @@ class EdgeRole final : public Role {
 
   std::map<model::Sequence, store::StoredChunk> kept_;  // memory: chunks not yet acknowledged
   std::map<model::Sequence, std::pair<base::SteadyTime, std::uint64_t>> sealed_at_;  // for lag; samples in the chunk
+  std::map<model::Sequence, Pending> pending_;
+  std::uint64_t tombstones_ = 0;                  // of pending_
+  std::vector<model::Tombstone> new_tombstones_;  // the engine has them, no commit yet
+  model::Sequence drop_from_ = 0;                 // all up to it are tombstones
+  bool nothing_to_drop_ = false;                  // the outbox is full of tombstones
+  model::Sequence acknowledged_ = 0;              // as far as the engine's ledgers know what stands
+  model::Sequence trimmed_ = 0;                   // as far as the store does
+  std::optional<model::Sequence> regained_;       // acknowledgement whose regained samples no commit holds yet
   std::optional<Commit> failed_commit_;
   base::SteadyTime retry_at_{};
   bool trim_owed_ = false;  // what was acknowledged is still on disk, and would be sent again after a start
@@ -112,6 +149,7 @@ class EdgeRole final : public Role {
   std::uint64_t snapshot_bytes_ = 0;
   bool need_snapshot_ = true;
   bool maintain_failed_ = false;
+  bool pumping_ = false;           // acting on what the origin says
   bool dirty_ = false;             // something happened since the last commit
   bool force_chunk_ = false;       // an input ended: the cloud has to hear of it even without rows
   std::vector<std::size_t> owed_;  // batches applied and not yet reported consumed, by input

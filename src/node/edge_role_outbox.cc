@@ -18,11 +18,14 @@ constexpr std::chrono::milliseconds kRetryTrim{500};
 
 }  // namespace
 
+// What an action does may raise further ones: they follow it.
 void EdgeRole::pump_origin() {
+  if (std::exchange(pumping_, true)) return;
   for (std::vector<link::OriginCore::Action> actions = origin_.take_actions(); !actions.empty();
        actions = origin_.take_actions()) {
     for (const link::OriginCore::Action& action : actions) act(action);
   }
+  pumping_ = false;
 }
 
 void EdgeRole::act(const link::OriginCore::Action& action) {
@@ -31,7 +34,7 @@ void EdgeRole::act(const link::OriginCore::Action& action) {
   } else if (const auto* open = std::get_if<link::OriginCore::SendOpen>(&action)) {
     uplink_.send(open->message);
   } else if (const auto* cut = std::get_if<link::OriginCore::Trim>(&action)) {
-    trim(cut->through);
+    trim(*cut);
   } else if (const auto* again = std::get_if<link::OriginCore::Renumber>(&action)) {
     renumber(*again);
   } else if (const auto* begin = std::get_if<link::OriginCore::Started>(&action)) {
@@ -40,6 +43,11 @@ void EdgeRole::act(const link::OriginCore::Action& action) {
     world_.log.warn("starts again from what the cloud has: {}", lost->reason);
     pump_.stop();
     kept_.clear();
+    pending_.clear();
+    new_tombstones_.clear();
+    regained_.reset();
+    tombstones_ = drop_from_ = acknowledged_ = 0;
+    nothing_to_drop_ = false;
     sealed_at_.clear();
     inputs_started_ = false;
     for (Input& input : inputs_) input.running = input.done = false;
@@ -64,6 +72,18 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
       return;
     }
   }
+  // Chunks that were dropped after the state was sealed, or were folded in before they were dropped: the cloud knows.
+  for (const auto& [key, state] : engine_->inputs()) {
+    const auto had = state.ledger.dropped.find(model::kDropOldest);
+    const std::uint64_t told = had == state.ledger.dropped.end() ? 0 : had->second;
+    std::uint64_t stands = 0;
+    for (const model::Loss& loss : action.losses) {
+      if (loss.reason != model::kDropOldest) continue;
+      for (const auto& [input, count] : loss.samples) stands += input == key ? count : 0;
+    }
+    if (stands > told) engine_->lose({{key, stands - told}}, model::kDropOldest);
+    if (stands < told) engine_->regain({{key, told - stands}}, model::kDropOldest);
+  }
   samples_in_ = 0;
   for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
   samples_at_seal_ = samples_in_;
@@ -85,6 +105,17 @@ void EdgeRole::send_chunk(const link::OriginCore::SendChunk& action) {
     origin_.unreadable(world_.clock.steady_now(), action.sequence, base::message(chunk.status()));
     return;
   }
+  if (!chunk->range.note.tombstones.empty()) {
+    // It may be acknowledged, and forgotten, from here on: what is lost has to be in the accounts before.
+    take_up_losses();
+    const auto pending = pending_.find(action.sequence);
+    const bool told = pending == pending_.end() || pending->second.durable || write_losses();
+    if (!told) {
+      origin_.unreadable(world_.clock.steady_now(), action.sequence, "its loss cannot be written down");
+      return;
+    }
+    if (chunk->rows.empty()) chunk->rows = codec::encode_rows({});
+  }
   send_dictionary(
       dictionary_sent_, engine_->groups().size(),
       [this](std::size_t i) -> const model::GroupDef& { return engine_->groups()[i]; },
@@ -95,16 +126,44 @@ void EdgeRole::send_chunk(const link::OriginCore::SendChunk& action) {
   uplink_.send(std::move(frame));
 }
 
-void EdgeRole::trim(model::Sequence through) {
-  sealed_at_.erase(sealed_at_.begin(), sealed_at_.upper_bound(through));
-  if (!on_disk()) {
-    kept_.erase(kept_.begin(), kept_.upper_bound(through));
-    desk_.acknowledged(through);
-    return;
+void EdgeRole::trim(const link::OriginCore::Trim& action) {
+  uplink_.progressed();
+  sealed_at_.erase(sealed_at_.begin(), sealed_at_.upper_bound(action.through));
+  bool regained = false;
+  const auto end = pending_.upper_bound(action.through);
+  for (auto it = pending_.begin(); it != end; ++it) {
+    const Pending& chunk = it->second;
+    if (chunk.lost.empty()) continue;
+    --tombstones_;
+    if (link::contains(action.tombstones, it->first)) continue;
+    // The original got through before its tombstone.
+    engine_->regain(chunk.samples, chunk.lost);
+    regained = regained || !chunk.samples.empty();
   }
-  absl::Status status = store_->trim(through);
+  pending_.erase(pending_.begin(), end);
+  acknowledged_ = action.through;
+  nothing_to_drop_ = false;
+  if (regained) {
+    dirty_ = force_chunk_ = true;
+    if (on_disk()) regained_ = action.through;
+  }
+  if (!on_disk()) {
+    kept_.erase(kept_.begin(), kept_.upper_bound(action.through));
+    desk_.acknowledged(action.through);
+  } else if (regained_) {
+    write_losses();
+  } else {
+    settle();
+  }
+}
+
+// Drops what is acknowledged from the disk. Not before the accounts there say what stands.
+void EdgeRole::settle() {
+  absl::Status status = store_->trim(acknowledged_);
   trim_owed_ = !status.ok();
-  if (trim_owed_) {
+  if (status.ok()) {
+    trimmed_ = acknowledged_;
+  } else {
     retry_trim_at_ = world_.clock.steady_now() + kRetryTrim;
     world_.log.warn("cannot trim the outbox yet: {}", base::message(status));
   }
@@ -112,8 +171,13 @@ void EdgeRole::trim(model::Sequence through) {
 
 void EdgeRole::renumber(const link::OriginCore::Renumber& action) {
   const base::SteadyTime now = world_.clock.steady_now();
-  // A commit that waits for the disk is numbered in the closed epoch: it has to be through first.
-  if (failed_commit_) return origin_.renumber_failed(now);
+  // A commit that waits for the disk is numbered in the closed epoch: it has to be through first. What is lost has to
+  // be in the accounts before the chunk is a tombstone of the new outbox.
+  take_up_losses();
+  if (failed_commit_ || ((regained_ || !new_tombstones_.empty()) && !write_losses())) {
+    return origin_.renumber_failed(now);
+  }
+  std::map<model::Sequence, Pending> renumbered;
   std::vector<store::StoredChunk> outbox;
   link::OriginState state;
   state.epoch = action.epoch;
@@ -123,6 +187,16 @@ void EdgeRole::renumber(const link::OriginCore::Renumber& action) {
       alarms_.raise(fmt::format("cannot renumber chunk {}: {}", s, base::message(chunk.status())));
       return origin_.renumber_failed(now);
     }
+    const auto pending = pending_.find(s);
+    if (!chunk->range.note.tombstones.empty()) {
+      if (pending != pending_.end() && !pending->second.durable) {
+        take_up_losses();
+        if (!write_losses()) return origin_.renumber_failed(now);
+      }
+      model::Tombstone& tombstone = chunk->range.note.tombstones.front();
+      tombstone.first = tombstone.last = state.next_sequence;
+    }
+    if (pending != pending_.end()) renumbered.emplace(state.next_sequence, pending->second);
     model::Range& range = chunk->range;
     range.epoch = action.epoch;
     range.first = range.last = state.next_sequence;
@@ -143,7 +217,10 @@ void EdgeRole::renumber(const link::OriginCore::Renumber& action) {
   }
   world_.log.warn("its epoch was closed at the cloud: {} chunks go on in a new one", outbox.size());
   sealed_at_.clear();
+  pending_ = std::move(renumbered);
+  acknowledged_ = trimmed_ = drop_from_ = 0;
   origin_.renumbered(now, state);
+  if (!inputs_started_) start_inputs();
 }
 
 }  // namespace orla::node

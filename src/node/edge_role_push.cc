@@ -24,7 +24,9 @@ std::optional<PushOutcome> EdgeRole::refuse_push(std::size_t i, std::size_t byte
   if (!inputs_started_) return busy("this node waits for the cloud to open its epoch");
   if (!inputs_[i].running) return busy("this input was stopped");
   if (failed_commit_) return busy("this node cannot write its state to disk; it tries again and again");
-  if (outbox_full()) return busy("the outbox is full ([limits] outbox_bytes): the cloud is away or slow");
+  const char* full = "the outbox is full ([limits] outbox_bytes): the cloud is away or slow";
+  if (intake() == Intake::kBlocked) return busy(full);
+  if (intake() == Intake::kRefusing) return PushOutcome{Kind::kTooMuch, full};
   if (!on_disk() && !uplink_.core().up())
     return busy("this node keeps nothing on disk (durability = \"memory\") and has no connection to a parent");
   if (!desk_.has_room(bytes))
