@@ -383,7 +383,7 @@ bool EdgeRole::write(Commit& commit) {
     const std::size_t bytes = chunk.rows.size() + link::wire_bytes(chunk.range);
     sealed_at_[sequence] = {now, samples_in_ - samples_at_seal_};
     samples_at_seal_ = samples_in_;
-    pending_[sequence] = Pending{chunk.facts.samples, chunk.facts.from, chunk.facts.to, "", false};
+    pending_[sequence] = Pending{chunk.facts.samples, chunk.facts.from, chunk.facts.to, chunk.facts.rows, "", false};
     if (!on_disk()) kept_.emplace(sequence, std::move(chunk));
     origin_.sealed(now, bytes, chain);
   }

@@ -101,6 +101,7 @@ class EdgeRole final : public Role {
     std::vector<std::pair<std::string, std::uint64_t>> samples;
     model::Time from = model::kMaxTime;
     model::Time to = model::kMinTime;
+    std::uint64_t rows = 0;
     std::string lost;      // the reason: it is a tombstone, and the engine's ledgers say so
     bool durable = false;  // ... and so does the disk (memory: always)
   };

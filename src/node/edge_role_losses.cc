@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/absl_view.h"
-#include "codec/edge_state.h"
 #include "link/ranges.h"
 #include "node/edge_role.h"
 
@@ -66,6 +65,7 @@ absl::Status EdgeRole::restore_outbox(const store::EdgeRecovery& recovery) {
     chunk.samples = entry.facts.samples;
     chunk.from = entry.facts.from;
     chunk.to = entry.facts.to;
+    chunk.rows = entry.facts.rows;
     if (entry.tombstone) {
       absl::StatusOr<store::StoredChunk> stored = store_->load(entry.sequence);
       if (!stored.ok()) return stored.status();
@@ -140,8 +140,10 @@ void EdgeRole::drop_oldest() {
   model::Sequence s = std::max(drop_from_, acknowledged_) + 1;
   std::uint64_t dropped = 0;
   for (; s < origin_.next_sequence() && origin_.pending_bytes() > enough; ++s) {
+    const auto chunk = pending_.find(s);
     const std::uint64_t before = tombstones_;
-    lose(s, model::kDropOldest);
+    if (chunk != pending_.end() && chunk->second.rows > 0)
+      lose(s, model::kDropOldest);  // else there is nothing to gain
     dropped += tombstones_ - before;
     drop_from_ = s;
   }

@@ -6,6 +6,7 @@
 
 #include "base/absl_view.h"
 #include "codec/edge_state.h"
+#include "codec/rows.h"
 #include "link/ranges.h"
 #include "node/edge_role.h"
 #include "node/group_table.h"
@@ -219,6 +220,7 @@ void EdgeRole::renumber(const link::OriginCore::Renumber& action) {
   sealed_at_.clear();
   pending_ = std::move(renumbered);
   acknowledged_ = trimmed_ = drop_from_ = 0;
+  trim_owed_ = false;
   origin_.renumbered(now, state);
   if (!inputs_started_) start_inputs();
 }

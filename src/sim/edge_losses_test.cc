@@ -12,11 +12,11 @@ using std::chrono::seconds;
 
 void expect_accounts(const model::Ledger& ledger) { EXPECT_EQ(ledger.unaccounted(), 0); }
 
-// The cloud has heard the same, and its windows hold what the edge says was aggregated.
-void expect_agreement(const OneEdgeWorld& world) {
+// The cloud has heard the same, and its windows hold what the edge says was aggregated, but for what is still open.
+void expect_agreement(const OneEdgeWorld& world, std::uint64_t open) {
   const model::Ledger ledger = world.ledger();
   expect_accounts(ledger);
-  EXPECT_EQ(world.counted(), ledger.aggregated);
+  EXPECT_EQ(world.counted() + open, ledger.aggregated);
   const store::OriginRow& origin = world.cloud_disk.origins.at("edge");
   ASSERT_EQ(origin.ledgers.size(), 1U);
   EXPECT_EQ(origin.ledgers[0].second, ledger);
@@ -47,7 +47,7 @@ TEST(OneEdge, ACleanRestartSendsNothingAgain) {
   EXPECT_TRUE(world.reading());
   world.feed(20, 10);
   ASSERT_TRUE(world.drain());
-  expect_agreement(world);
+  expect_agreement(world, 10);
 }
 
 TEST(OneEdge, ADamagedChunkCostsItselfAndIsCounted) {
@@ -63,7 +63,7 @@ TEST(OneEdge, ADamagedChunkCostsItselfAndIsCounted) {
   world.start_cloud();
   ASSERT_TRUE(world.drain());
   EXPECT_EQ(dropped(world.ledger(), model::kDamaged), lost);
-  expect_agreement(world);
+  expect_agreement(world, 10);
   const store::OriginRow& origin = world.cloud_disk.origins.at("edge");
   EXPECT_EQ(origin.losses, (std::vector<model::Loss>{{"damaged", 3, {{"edge/0", lost}}}}));
   EXPECT_EQ(origin.cursor.tombstones, (std::vector<model::SequenceRange>{{3, 4}, {6, 6}}));
@@ -94,7 +94,7 @@ TEST(OneEdge, ALossFoundAtTheStartIsCountedOnceWhateverCrashes) {
   world.start_edge();
   ASSERT_TRUE(world.drain());
   EXPECT_EQ(dropped(world.ledger(), model::kDamaged), lost);
-  expect_agreement(world);
+  expect_agreement(world, 10);
 }
 
 TEST(OneEdge, NothingOfALostChunkIsSentBeforeTheDiskSaysSo) {
@@ -110,7 +110,7 @@ TEST(OneEdge, NothingOfALostChunkIsSentBeforeTheDiskSaysSo) {
   EXPECT_EQ(world.role().intake(), node::EdgeRole::Intake::kBlocked);
   world.disk.full = false;
   ASSERT_TRUE(world.drain());
-  expect_agreement(world);
+  expect_agreement(world, 10);
 }
 
 TEST(OneEdge, AnOriginalThatGotThroughIsTakenBack) {
@@ -182,7 +182,7 @@ TEST_P(AtTheBound, TheOutboxIsBoundedAndEverySampleIsAccountedFor) {
     most = std::max(most, world.edge().outbox->bytes);
   }
   EXPECT_GT(most, kBound / 2);
-  EXPECT_LT(most, kBound + 4'000) << "the bound, and one commit";
+  EXPECT_LT(most, kBound + 8'000) << "the bound, and what was read meanwhile";
   const node::EdgeRole::Intake intake = world.role().intake();
   if (mode == "block") {
     EXPECT_EQ(intake, node::EdgeRole::Intake::kBlocked);
@@ -259,7 +259,7 @@ TEST(OneEdge, AFullDiskStopsTheInputsAndRecoversByItself) {
   world.disk.full = true;
   for (int minute = 5; minute < 30; ++minute) world.feed(minute, 10);
   EXPECT_EQ(world.role().intake(), node::EdgeRole::Intake::kBlocked);
-  EXPECT_LE(world.delivered(), 50U + 10U * node::InputPump::kMaxOutstanding);
+  EXPECT_LE(world.delivered(), 50U + 10U * (node::InputPump::kMaxOutstanding + 1));
   EXPECT_GT(world.edge().commit_failures, 0U);
   EXPECT_FALSE(world.edge().ready.empty());
   world.disk.full = false;

@@ -108,6 +108,7 @@ class OneEdgeWorld {
   FakeNetwork network_{queue_, random_};
   FakeClock clock_{queue_};
   FakeDisk healthy_{random_};
+  Link link_;
   std::unique_ptr<base::Logger> log_;
   Edge edge_;
   Cloud cloud_;

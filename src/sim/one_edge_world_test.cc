@@ -33,12 +33,12 @@ name = "load"
 unit = "W"
 decimals = 3
 disorder = "0s"
-allowed_lateness = "100000h"
+allowed_lateness = "1h"
 
 [[input]]
 node = "edge"
 kind = "generator"
-generator = {{ houses = 1 }}
+generator = {{ houses = 1, for = "1h" }}
 
 [[rollup]]
 name = "plug_load"
@@ -114,6 +114,8 @@ absl::Status LossyEdgeStore::renumber(const store::EdgeMeta& meta, const std::ve
   if (disk_.full) return absl::ResourceExhaustedError("the disk is full");
   disk_.meta = meta;
   disk_.chunks.clear();
+  disk_.damaged.clear();  // they were written anew, or are tombstones
+  found_.clear();
   for (const store::StoredChunk& chunk : outbox) disk_.chunks[chunk.range.first] = chunk;
   return absl::OkStatus();
 }
@@ -192,7 +194,6 @@ OneEdgeWorld::OneEdgeWorld(const std::string& extra) : log_(std::make_unique<bas
       model::parse_fleet(fmt::format(kFleet, extra), "one-edge.toml", [](std::string_view) { return std::nullopt; });
   for (const model::FleetError& error : parsed.errors) ADD_FAILURE() << model::to_string(error);
   plan = model::make_plan(*std::move(parsed.fleet));
-  healthy_.healed = true;
   network_.heal();
 }
 
@@ -206,7 +207,7 @@ void OneEdgeWorld::start_edge() {
   edge_.loop = std::make_unique<FakeLoop>(queue_, [] {});
   edge_.loop->run([&] {
     const node::World world{*edge_.loop, clock_, *edge_.random, *log_};
-    edge_.up = std::make_unique<FakeUplink>(network_, *edge_.loop);
+    edge_.up = std::make_unique<FakeUplink>(network_, *edge_.loop, link_, "edge");
     const model::NodeSpec& spec = *plan.fleet.node("edge");
     if (spec.durability == model::Durability::kDisk) edge_.store = std::make_unique<LossyEdgeStore>(disk);
     edge_.pump = std::make_unique<Pump>();
@@ -236,7 +237,7 @@ void OneEdgeWorld::start_cloud() {
   cloud_.loop = std::make_unique<FakeLoop>(queue_, [] {});
   cloud_.loop->run([&] {
     const node::World world{*cloud_.loop, clock_, random_, *log_};
-    cloud_.down = std::make_unique<FakeDownlink>(network_, *cloud_.loop);
+    cloud_.down = std::make_unique<FakeDownlink>(network_, *cloud_.loop, "cloud");
     cloud_.store = std::make_unique<FakeCloudStore>(cloud_disk, healthy_);
     cloud_.role =
         std::make_unique<node::CloudRole>(plan, *plan.fleet.node("cloud"), world, *cloud_.store, *cloud_.down);
