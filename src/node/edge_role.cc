@@ -425,16 +425,6 @@ std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sea
   return chunks;
 }
 
-store::EdgeMeta EdgeRole::meta_after(const std::vector<store::StoredChunk>& chunks) const {
-  store::EdgeMeta meta;
-  meta.node = node_.name;
-  meta.epoch = origin_.epoch();
-  meta.next_sequence = origin_.next_sequence() + chunks.size();
-  meta.acknowledged = acknowledged_;
-  meta.chain = chunks.empty() ? origin_.chain() : chunks.back().range.chain_after;
-  return meta;
-}
-
 void EdgeRole::shutdown(std::function<void(StopReport)> done) {
   pump_.stop();
   for (Input& input : inputs_) input.running = false;

@@ -93,6 +93,16 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
   start_inputs();
 }
 
+store::EdgeMeta EdgeRole::meta_after(const std::vector<store::StoredChunk>& chunks) const {
+  store::EdgeMeta meta;
+  meta.node = node_.name;
+  meta.epoch = origin_.epoch();
+  meta.next_sequence = origin_.next_sequence() + chunks.size();
+  meta.acknowledged = acknowledged_;
+  meta.chain = chunks.empty() ? origin_.chain() : chunks.back().range.chain_after;
+  return meta;
+}
+
 absl::StatusOr<store::StoredChunk> EdgeRole::load(model::Sequence sequence) {
   if (on_disk()) return store_->load(sequence);
   const auto found = kept_.find(sequence);
