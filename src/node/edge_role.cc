@@ -19,9 +19,6 @@ namespace {
 constexpr std::chrono::milliseconds kTick{20};
 constexpr std::chrono::milliseconds kRetryCommit{200};
 constexpr std::chrono::seconds kTellProgress{1};
-// Rows of one chunk of a disk edge: about half a message's target size. A memory edge's chunk is never cut, since its
-// state is true only together with all rows; it is sealed before it has more than this.
-constexpr std::size_t kRowsPerChunk = 16'384;
 constexpr std::size_t kShownRejections = 8;
 // Why samples are dropped before they are accepted, with outbox_full = "reject".
 constexpr char kOutboxFull[] = "outbox_full";
@@ -150,7 +147,7 @@ absl::Status EdgeRole::restore() {
   origin_.start(origin);
   acknowledged_ = trimmed_ = meta.acknowledged;
   if (recovery->without_journal) {
-    if (absl::Status status = restore_without_journal(*recovery->without_journal); !status.ok()) return status;
+    if (absl::Status status = restore_without_journal(*recovery); !status.ok()) return status;
   }
   need_snapshot_ = recovery->journal.empty();
   if (absl::Status status = restore_outbox(*recovery); !status.ok()) return status;
@@ -390,39 +387,6 @@ bool EdgeRole::write(Commit& commit) {
   if (on_disk()) desk_.committed();
   pump_origin();
   return true;
-}
-
-std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sealed, const std::string& state,
-                                                       bool snapshot) {
-  std::vector<store::StoredChunk> chunks;
-  model::Sequence sequence = origin_.next_sequence();
-  base::Digest chain = origin_.chain();
-  const std::size_t per_chunk = on_disk() ? kRowsPerChunk : std::max<std::size_t>(1, sealed.rows.size());
-  std::size_t begin = 0;
-  do {
-    const std::size_t end = std::min(sealed.rows.size(), begin + per_chunk);
-    store::StoredChunk chunk;
-    chunk.rows = begin == 0 && end == sealed.rows.size()
-                     ? codec::encode_rows(sealed.rows)
-                     : codec::encode_rows(model::PartialRows(sealed.rows.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                             sealed.rows.begin() + static_cast<std::ptrdiff_t>(end)));
-    chunk.facts = facts_of(sealed, begin, end);
-    chunk.range.node = node_.name;
-    chunk.range.epoch = origin_.epoch();
-    chunk.range.first = chunk.range.last = sequence;
-    chunk.range.chain_before = chain;
-    chunk.range.chain_after = chain = link::chunk_chain(chain, sequence, chunk.rows);
-    // Publication and accounts are true only once all rows of the seal are there: they ride in the last chunk.
-    if (end == sealed.rows.size()) {
-      chunk.range.note.publications = sealed.publications;
-      chunk.range.note.ledgers = sealed.ledgers;
-      if (!on_disk()) chunk.range.note.states.push_back({snapshot, state});
-    }
-    chunks.push_back(std::move(chunk));
-    begin = end;
-    ++sequence;
-  } while (begin < sealed.rows.size());
-  return chunks;
 }
 
 void EdgeRole::shutdown(std::function<void(StopReport)> done) {

@@ -56,6 +56,9 @@ class EdgeRole final : public Role {
     std::string error;
     std::vector<model::Rejection> rejections;  // the latest few
   };
+  // Rows of one chunk of a disk edge: about half a message's target size. A memory edge's chunk is never cut, since its
+  // state is true only together with all rows; it is sealed before it has more than this.
+  static constexpr std::size_t kRowsPerChunk = 16'384;
   using Commit = store::EdgeCommit;  // kept until the store takes it
 
   bool on_disk() const { return store_ != nullptr; }
@@ -105,7 +108,7 @@ class EdgeRole final : public Role {
     std::string lost;      // the reason: it is a tombstone, and the engine's ledgers say so
     bool durable = false;  // ... and so does the disk (memory: always)
   };
-  absl::Status restore_without_journal(const store::ChunkFacts& facts);
+  absl::Status restore_without_journal(const store::EdgeRecovery& recovery);
   absl::Status restore_outbox(const store::EdgeRecovery& recovery);
   void lose(model::Sequence sequence, const std::string& reason);
   void take_up_losses();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/absl_view.h"
+#include "codec/edge_state.h"
 #include "link/ranges.h"
 #include "node/edge_role.h"
 
@@ -33,7 +34,8 @@ store::ChunkFacts EdgeRole::facts_of(const stream::Sealed& sealed, std::size_t b
 }
 
 // The inputs go on where the newest chunk says they were. What was accepted by then and not sealed is lost.
-absl::Status EdgeRole::restore_without_journal(const store::ChunkFacts& facts) {
+absl::Status EdgeRole::restore_without_journal(const store::EdgeRecovery& recovery) {
+  const store::ChunkFacts& facts = *recovery.without_journal;
   model::EdgeState state;
   state.snapshot = true;
   std::uint64_t lost = 0;
@@ -54,7 +56,13 @@ absl::Status EdgeRole::restore_without_journal(const store::ChunkFacts& facts) {
                   "series are accepted as if they were new",
                   lost));
   dirty_ = force_chunk_ = true;
-  return engine_->restore(state);
+  absl::Status status = engine_->restore(state);
+  // Rows in the outbox name these groups by number.
+  for (const std::string& bytes : recovery.groups) {
+    absl::StatusOr<model::EdgeState> groups = codec::decode_edge_state(bytes);
+    if (status.ok()) status = groups.ok() ? engine_->restore(*groups) : groups.status();
+  }
+  return status;
 }
 
 absl::Status EdgeRole::restore_outbox(const store::EdgeRecovery& recovery) {
@@ -73,8 +81,7 @@ absl::Status EdgeRole::restore_outbox(const store::EdgeRecovery& recovery) {
       chunk.lost = said.empty() ? model::kDamaged : said.front().reason;
       chunk.durable = true;
       ++tombstones_;
-    } else if (entry.lost || recovery.without_journal) {
-      // Without the journal nobody knows which groups the rows are of.
+    } else if (entry.lost) {
       lose(entry.sequence, model::kDamaged);
       ++damaged;
     }

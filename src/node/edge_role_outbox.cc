@@ -93,6 +93,39 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
   start_inputs();
 }
 
+std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sealed, const std::string& state,
+                                                       bool snapshot) {
+  std::vector<store::StoredChunk> chunks;
+  model::Sequence sequence = origin_.next_sequence();
+  base::Digest chain = origin_.chain();
+  const std::size_t per_chunk = on_disk() ? kRowsPerChunk : std::max<std::size_t>(1, sealed.rows.size());
+  std::size_t begin = 0;
+  do {
+    const std::size_t end = std::min(sealed.rows.size(), begin + per_chunk);
+    store::StoredChunk chunk;
+    chunk.rows = begin == 0 && end == sealed.rows.size()
+                     ? codec::encode_rows(sealed.rows)
+                     : codec::encode_rows(model::PartialRows(sealed.rows.begin() + static_cast<std::ptrdiff_t>(begin),
+                                                             sealed.rows.begin() + static_cast<std::ptrdiff_t>(end)));
+    chunk.facts = facts_of(sealed, begin, end);
+    chunk.range.node = node_.name;
+    chunk.range.epoch = origin_.epoch();
+    chunk.range.first = chunk.range.last = sequence;
+    chunk.range.chain_before = chain;
+    chunk.range.chain_after = chain = link::chunk_chain(chain, sequence, chunk.rows);
+    // Publication and accounts are true only once all rows of the seal are there: they ride in the last chunk.
+    if (end == sealed.rows.size()) {
+      chunk.range.note.publications = sealed.publications;
+      chunk.range.note.ledgers = sealed.ledgers;
+      if (!on_disk()) chunk.range.note.states.push_back({snapshot, state});
+    }
+    chunks.push_back(std::move(chunk));
+    begin = end;
+    ++sequence;
+  } while (begin < sealed.rows.size());
+  return chunks;
+}
+
 store::EdgeMeta EdgeRole::meta_after(const std::vector<store::StoredChunk>& chunks) const {
   store::EdgeMeta meta;
   meta.node = node_.name;

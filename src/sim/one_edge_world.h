@@ -24,6 +24,7 @@ namespace orla::sim {
 struct LossyDisk {
   store::EdgeMeta meta;
   std::vector<store::JournalEntry> journal;
+  std::vector<std::string> groups;  // of the outbox
   std::map<model::Sequence, store::StoredChunk> chunks;
   std::set<model::Sequence> damaged;  // rows that cannot be read any more
   bool full = false;

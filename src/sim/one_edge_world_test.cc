@@ -66,6 +66,7 @@ absl::StatusOr<store::EdgeRecovery> LossyEdgeStore::recover(const Progress& /*pr
   if (std::exchange(disk_.journal_lost, false)) {
     disk_.journal.clear();
     if (!disk_.chunks.empty()) out.without_journal = disk_.chunks.rbegin()->second.facts;
+    out.groups = disk_.groups;
   }
   for (const store::JournalEntry& entry : disk_.journal) {
     if (entry.snapshot) out.journal.clear();
@@ -87,8 +88,12 @@ absl::Status LossyEdgeStore::commit(const store::EdgeCommit& commit) {
   }
   ++disk_.commits;
   disk_.meta = commit.meta;
-  if (commit.entry.snapshot) disk_.journal.clear();
+  if (commit.entry.snapshot) {
+    disk_.journal.clear();
+    disk_.groups.clear();
+  }
   disk_.journal.push_back(commit.entry);
+  if (!commit.groups.empty()) disk_.groups.push_back(commit.groups);
   for (const store::StoredChunk& chunk : commit.chunks) disk_.chunks[chunk.range.first] = chunk;
   for (const model::Tombstone& t : commit.tombstones) {
     for (model::Sequence s = t.first; s <= t.last; ++s) {
