@@ -269,7 +269,11 @@ bool runs(int pid) {
   const absl::StatusOr<std::string> stat = base::read_file(fmt::format("/proc/{}/stat", pid), 64 << 10);
   if (!stat.ok()) return false;
   const std::size_t name_end = stat->rfind(')');  // "PID (name) S ..."
-  return name_end == std::string::npos || name_end + 2 >= stat->size() || (*stat)[name_end + 2] != 'Z';
+  if (name_end == std::string::npos || name_end + 2 >= stat->size() || (*stat)[name_end + 2] != 'Z') return true;
+  // Of a process that ends, the first thread is a zombie before the others have let go of files and locks.
+  std::error_code none;
+  const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", pid), none);
+  return std::distance(begin(threads), end(threads)) > 1;
 }
 
 }  // namespace orla::behaviour
