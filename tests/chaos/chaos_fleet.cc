@@ -59,7 +59,7 @@ std::string ChaosText::full() const {
   const std::vector<std::string> all = edges();
   for (std::size_t i = 0; i < all.size(); ++i) {
     out += node(all[i], "edge",
-                fmt::format("parents = [[\"agg-1\", \"agg-2\"], \"cloud\"]\ndurability = \"{}\"\n",
+                fmt::format("parents = {}\ndurability = \"{}\"\n", edge_parents,
                             static_cast<int>(i) < disk_edges ? "disk" : "memory"));
   }
   if (!limits.empty()) out += "[limits]\n" + limits;

@@ -24,6 +24,7 @@ struct ChaosText {
   std::string length = "10m";
   int speed = 60;
   std::string limits = "reconnect_max_ms = 500\nheartbeat_ms = 200\nparent_timeout_ms = 1500\n";
+  std::string edge_parents = R"([["agg-1", "agg-2"], "cloud"])";
   // Edges under the group of agg-1 and agg-2, these under "top", which is under "cloud". Who finds nobody in between
   // goes to the cloud itself.
   std::string full() const;

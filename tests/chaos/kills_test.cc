@@ -105,7 +105,10 @@ class LostAggregator : public ::testing::Test {
 
   // Slices of a minute at 30 times real time, and sent while open: most of what is under way is half of one. The limits
   // are those of every fleet.
-  const ChaosText text{.length = chaos() == Chaos::kLong ? "30m" : "6m", .speed = 30, .limits = ""};
+  const ChaosText text{.length = chaos() == Chaos::kLong ? "30m" : "6m",
+                       .speed = 30,
+                       .limits = "",
+                       .edge_parents = R"([["agg-1", "agg-2"]])"};
   FleetUnderTest fleet;
   std::string victim;
   std::vector<std::string> orphans;
