@@ -74,10 +74,27 @@ void PushDesk::tell(Waiter& waiter, const PushOutcome& outcome) {
   std::exchange(waiter.done, nullptr)(outcome);
 }
 
+void PushDesk::lost(model::Sequence chunk, const std::string& why) {
+  std::deque<Entry> entries;
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    if (entry->chunk != chunk) {
+      ++entry;
+      continue;
+    }
+    waiting_bytes_ -= entry->bytes;
+    entries.push_back(std::move(*entry));
+    entry = entries_.erase(entry);
+  }
+  tell_unknown(std::move(entries), why);
+}
+
 void PushDesk::give_up(const std::string& why) {
-  std::deque<Entry> entries = std::exchange(entries_, {});
   waiting_bytes_ = 0;
   next_deadline_ = base::SteadyTime::max();
+  tell_unknown(std::exchange(entries_, {}), why);
+}
+
+void PushDesk::tell_unknown(std::deque<Entry> entries, const std::string& why) {
   PushOutcome outcome;
   outcome.kind = PushOutcome::Kind::kUnknown;
   outcome.message = why;

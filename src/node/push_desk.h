@@ -52,6 +52,8 @@ class PushDesk {
   void committed() { acknowledged(UINT64_MAX); }
   // Memory: the cloud has the chunks up to this one.
   void acknowledged(model::Sequence through);
+  // Memory: the rows of this chunk will never be there (unless they are already).
+  void lost(model::Sequence chunk, const std::string& why);
   // What waits is gone, or nobody can tell any more.
   void give_up(const std::string& why);
   // Now and then.
@@ -73,6 +75,7 @@ class PushDesk {
     std::vector<Waiter> waiters;           // the sender, and those that sent it again meanwhile
   };
   void arm();
+  void tell_unknown(std::deque<Entry> entries, const std::string& why);
   void tell(Waiter& waiter, const PushOutcome& outcome);
 
   base::Loop& loop_;

@@ -159,6 +159,22 @@ TEST_F(PushDeskTest, AResendWaitsForTheFirstThatHoldsIt) {
   EXPECT_EQ(told_.at("nine"), Kind::kUnknown);
 }
 
+TEST_F(PushDeskTest, AChunkThatIsDroppedTakesItsSendersAlong) {
+  add("a", 0, 30);
+  desk_->taken(1);
+  add("b", 0, 30);
+  desk_->taken(2);
+  add("c", 0, 30);
+  desk_->lost(2, "dropped");
+  EXPECT_EQ(told_, (std::map<std::string, Kind>{{"b", Kind::kUnknown}}));
+  EXPECT_TRUE(desk_->has_room(40));
+  EXPECT_FALSE(desk_->has_room(41));
+  desk_->taken(3);
+  desk_->acknowledged(3);
+  EXPECT_EQ(told_.at("a"), Kind::kKept);
+  EXPECT_EQ(told_.at("c"), Kind::kKept);
+}
+
 TEST_F(PushDeskTest, ItsEndIsNotTheirs) {
   add("a");
   desk_.reset();
