@@ -116,6 +116,7 @@ void EdgeRole::lose(model::Sequence sequence, const std::string& reason) {
     kept->second.range.note.tombstones = {tombstone};
     bytes = link::wire_bytes(kept->second.range);
     chunk.durable = true;
+    desk_.lost(sequence, "dropped at the bound of the outbox");
   }
   origin_.lost(sequence, bytes);
 }
