@@ -100,7 +100,9 @@ void UplinkCore::welcome(base::SteadyTime now, const Connection& connection, con
     session.heartbeat =
         std::min(session.heartbeat, std::chrono::nanoseconds(std::chrono::milliseconds(message.heartbeat_ms)));
   }
-  session.next_return = now + jittered(settings_.return_after);
+  const std::chrono::nanoseconds spread(
+      static_cast<std::int64_t>(static_cast<double>(settings_.return_first.count()) * (1 + 8 * random_.unit())));
+  session.next_return = now + std::min(spread, jittered(settings_.return_after));
   session_ = session;
   ++counters_.sessions;
   if (!last_parent_.empty() && last_parent_ != parent.node) ++counters_.failovers;

@@ -41,7 +41,10 @@ struct UplinkSettings {
   std::chrono::nanoseconds rejected_backoff = std::chrono::seconds(60);  // after Rejected
   std::chrono::nanoseconds stable_after = std::chrono::seconds(10);      // a session this old, or one that made
                                                                          // progress, resets its parent's backoff
-  std::chrono::nanoseconds return_after = std::chrono::seconds(30);      // how often a better parent is tried
+  // A better parent is tried once within a new session's first 1 to 9 return_first (spread evenly, so that those of a
+  // dead parent do not come back together), then every return_after.
+  std::chrono::nanoseconds return_first = std::chrono::seconds(1);
+  std::chrono::nanoseconds return_after = std::chrono::seconds(30);
 };
 
 class UplinkCore {
