@@ -25,10 +25,12 @@ int main(int argc, char** argv) {
   CLI::App app(kAbout, "orla-sim");
   app.footer(kExitCodes);
   const std::function<int()> run_seeds = add_seeds(app);
+  int exit_code = kOk;
+  const CLI::App* fleet = add_fleet(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
-  return run_seeds();
+  return fleet->parsed() ? exit_code : run_seeds();
 }

@@ -109,6 +109,8 @@ absl::Status EdgeRole::start() {
     origin_.start({});
   }
   pump_origin();
+  // Accounts that changed with what was lost go into a chunk before anything of it can be acknowledged.
+  if (force_chunk_) commit();
   ticker_ = std::make_unique<Ticker>(world_.loop, kTick, [this] { tick(); });
   uplink_.start();
   // An edge that has to open a new epoch first would not know where to put what it reads.
@@ -143,7 +145,12 @@ absl::Status EdgeRole::restore() {
                     recovery->journal.size(), recovery->outbox.size());
   }
   link::OriginState origin{meta.epoch, meta.next_sequence, meta.acknowledged, meta.chain, {}, recovery->reopen};
-  for (const store::OutboxEntry& entry : recovery->outbox) origin.outbox.emplace_back(entry.sequence, entry.bytes);
+  model::Range bare;
+  bare.node = node_.name;
+  const std::size_t bare_bytes = link::wire_bytes(bare);
+  for (const store::OutboxEntry& entry : recovery->outbox) {
+    origin.outbox.emplace_back(entry.sequence, entry.bytes + bare_bytes);
+  }
   origin_.start(origin);
   acknowledged_ = trimmed_ = meta.acknowledged;
   if (recovery->without_journal) {

@@ -108,6 +108,7 @@ class EdgeRole final : public Role {
     std::string lost;      // the reason: it is a tombstone, and the engine's ledgers say so
     bool durable = false;  // ... and so does the disk (memory: always)
   };
+  bool told_of_losses(const store::ChunkFacts& newest) const;
   absl::Status restore_without_journal(const store::EdgeRecovery& recovery);
   absl::Status restore_outbox(const store::EdgeRecovery& recovery);
   void lose(model::Sequence sequence, const std::string& reason);

@@ -81,6 +81,8 @@ absl::Status EdgeRole::restore_outbox(const store::EdgeRecovery& recovery) {
       chunk.lost = said.empty() ? model::kDamaged : said.front().reason;
       chunk.durable = true;
       ++tombstones_;
+      // The process may have died before a chunk could tell the cloud of the accounts that belong to it.
+      dirty_ = force_chunk_ = true;
     } else if (entry.lost) {
       lose(entry.sequence, model::kDamaged);
       ++damaged;
@@ -90,8 +92,20 @@ absl::Status EdgeRole::restore_outbox(const store::EdgeRecovery& recovery) {
     alarms_.raise(fmt::format("{} chunks of the outbox are damaged: their rows are lost, and told to the cloud as lost",
                               damaged));
   }
+  if (recovery.newest && !told_of_losses(*recovery.newest)) dirty_ = force_chunk_ = true;
   if (damaged > 0 || recovery.without_journal) write_losses();
   return absl::OkStatus();
+}
+
+// Whether the accounts of what is dropped are those that went into the newest chunk: the process may have died between
+// the commit that changed them and the chunk that tells the cloud.
+bool EdgeRole::told_of_losses(const store::ChunkFacts& newest) const {
+  for (const auto& [key, state] : engine_->inputs()) {
+    const auto told = std::find_if(newest.inputs.begin(), newest.inputs.end(),
+                                   [&k = key](const model::InputState& input) { return input.key == k; });
+    if (told != newest.inputs.end() && told->ledger.dropped != state.ledger.dropped) return false;
+  }
+  return true;
 }
 
 // The chunk's rows are gone: so say the accounts, and the next commit.

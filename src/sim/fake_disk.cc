@@ -37,6 +37,26 @@ absl::Status FakeDisk::before_write(const char* what) {
   return absl::OkStatus();
 }
 
+absl::Status FakeDisk::at(const base::FaultyDisk::Step& step) {
+  using Step = base::FaultyDisk::Step;
+  if (step.kind == Step::Kind::kRead) return absl::OkStatus();
+  switch (step.moment) {
+    case Step::Moment::kBefore:
+      ++counters.writes;
+      if (loop != nullptr && step.kind == Step::Kind::kSync && slow.count() > 0) loop->spend(slow);
+      if (doomed_ > 0 && --doomed_ == 0) now_ = true;
+      if (now_ && moment_ == Moment::kBefore) die();
+      break;
+    case Step::Moment::kWithin:
+      if (now_ && moment_ == Moment::kWithin) die();
+      break;
+    case Step::Moment::kAfter:
+      after_write();
+      break;
+  }
+  return absl::OkStatus();
+}
+
 void FakeDisk::after_write() {
   if (now_) die();
 }

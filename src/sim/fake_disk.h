@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/faulty_disk.h"
 #include "base/random.h"
 #include "sim/fake_loop.h"
 #include "sim/planted.h"
@@ -22,9 +23,11 @@ class FakeDisk {
   absl::Status before_write(const char* what);
   void after_write();
   absl::Status before_read(const char* what);
+  // The same for the files of an edge: the hook of their disk.
+  absl::Status at(const base::FaultyDisk::Step& step);
 
   // The process dies in the `writes`-th write from now on.
-  enum class Moment : std::uint8_t { kBefore, kAfter };
+  enum class Moment : std::uint8_t { kBefore, kWithin, kAfter };
   void doom(std::uint64_t writes, Moment moment, std::chrono::milliseconds down);
   // Once: how long the process stays away that died in a write.
   std::chrono::milliseconds down_for() const { return down_; }

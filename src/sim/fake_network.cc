@@ -112,7 +112,11 @@ void FakeNetwork::pump(const WirePtr& wire, Lane<Message>& lane) {
       typename Lane<Message>::Item& now = beat ? *lane.heartbeat : lane.queue.front();
       now.left -= piece;
       lane.bytes -= piece;
-      if (now.left > 0) return;
+      // What arrives of a large message is a sign of life.
+      if (now.left > 0) {
+        if (!starve_) deliver(wire, Message(link::Heartbeat{}));
+        return;
+      }
       Message whole = std::move(now.message);
       if (beat) {
         lane.heartbeat.reset();

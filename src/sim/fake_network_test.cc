@@ -127,11 +127,12 @@ TEST_F(FakeNetworkTest, ASlowLinkCarriesItsBytesAndHeartbeatsOvertake) {
   up.send(id, link::Heartbeat{});  // one that waits is enough
   EXPECT_GE(up.queued_bytes(id), 10'000U);
   drain();
-  ASSERT_EQ(arrived.size(), 2U);
-  EXPECT_EQ(arrived[0].first, "heartbeat");
+  // Every piece of the frame but the last is a sign of life as well.
+  ASSERT_GT(arrived.size(), 100U);
+  for (std::size_t i = 0; i + 1 < arrived.size(); ++i) EXPECT_EQ(arrived[i].first, "heartbeat");
   EXPECT_LT(arrived[0].second - began, 0.15) << "it waits for a piece at most";
-  EXPECT_EQ(arrived[1].first, "frame");
-  EXPECT_NEAR(arrived[1].second - began, bytes / 1000, 0.1);
+  EXPECT_EQ(arrived.back().first, "frame");
+  EXPECT_NEAR(arrived.back().second - began, bytes / 1000, 0.1);
   EXPECT_EQ(up.queued_bytes(id), 0U);
 }
 

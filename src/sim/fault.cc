@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/fake_clock.h"
+
 namespace orla::sim {
 
 using std::chrono::milliseconds;
@@ -77,7 +79,7 @@ void fill(base::Random& random, double severity, Fault& fault) {
       break;
     case FaultKind::kDieInWrite:
       fault.lasts = lasts(1500);
-      fault.amount = between(random, 1, 12);
+      fault.amount = between(random, 1, 30);
       break;
     case FaultKind::kFreeze:
       fault.lasts = lasts(4000);
@@ -102,7 +104,7 @@ void fill(base::Random& random, double severity, Fault& fault) {
       break;
     case FaultKind::kClock: {
       constexpr std::int64_t kHour = 3600;
-      constexpr std::int64_t kTo1970 = -50L * 365 * 24 * kHour;
+      constexpr std::int64_t kTo1970 = -std::chrono::duration_cast<std::chrono::seconds>(FakeClock::kStart).count();
       const std::int64_t jumps[] = {24 * kHour, -kHour, kTo1970, between(random, -kHour, kHour)};
       fault.amount = jumps[random.below(4)];
       break;

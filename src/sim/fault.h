@@ -15,7 +15,7 @@ namespace orla::sim {
 
 enum class FaultKind : std::uint8_t {
   kCrash,       // the process is killed, and starts again `lasts` later
-  kDieInWrite,  // it dies in the `amount`-th write from now on: before or after it, by turns
+  kDieInWrite,  // it dies in the `amount`-th write from now on: before, within or after it, by turns
   kPowerLoss,   // killed, and what was not synced may be gone
   kStop,        // SIGTERM; starts again `lasts` later
   kFreeze,      // SIGSTOP for `lasts`

@@ -9,12 +9,52 @@
 
 namespace orla::sim {
 
+namespace {
+
+bool is_pushed(const model::Plan& plan, const std::string& key) {
+  for (const model::InputSpec& input : plan.fleet.inputs) {
+    if (input.key == key) return input.kind == model::InputSpec::Kind::kPush;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string FleetWorld::check_told(const Machine& machine, const node::InputStatus& input) const {
+  const auto origin = cloud_disk_.origins.find(machine.spec->name);
+  const model::Ledger* told = nullptr;
+  if (origin != cloud_disk_.origins.end()) {
+    for (const auto& [key, ledger] : origin->second.ledgers) {
+      if (key == input.key) told = &ledger;
+    }
+  }
+  if (told != nullptr && *told == input.ledger) return "";
+  if (told == nullptr) return fmt::format("input {}: the cloud has no accounts of it", input.key);
+  const auto text = [](const model::Ledger& l) {
+    return fmt::format(
+        "received {}, aggregated {}, unmatched {}, late {} ({:x}), rejected {} ({:x}), dropped {}, held {}", l.received,
+        l.aggregated, l.unmatched, l.late.count, l.late.sum, l.rejected_total(), l.rejected_set.sum, l.dropped_total(),
+        l.held);
+  };
+  return fmt::format("input {}: the cloud has other accounts of it: {}\n  the edge: {}", input.key, text(*told),
+                     text(input.ledger));
+}
+
 // Invariant 3 at the edges: every row is accounted for, and the cloud was told the same accounts.
 std::string FleetWorld::check_inputs(std::map<std::string, model::Ledger>& ledgers,
                                      std::map<std::string, std::pair<model::Position, bool>>& ends) {
   for (const auto& machine : machines_) {
     if (machine->spec->layer != model::Layer::kEdge) continue;
     for (const node::InputStatus& input : status(*machine).inputs) {
+      if (is_pushed(plan_, input.key)) {
+        if (input.ledger.unaccounted() != 0 || input.ledger.held != 0) {
+          return fmt::format("input {}: {} unaccounted for", input.key, input.ledger.unaccounted());
+        }
+        if (std::string wrong = check_told(*machine, input); !wrong.empty()) return wrong;
+        ledgers[input.key] = input.ledger;
+        ends[input.key] = {{0, scripts_.at(input.key).rows.size()}, true};
+        continue;
+      }
       const std::size_t rows = scripts_.at(input.key).rows.size();
       if (!input.ended || input.position.row != rows) {
         return fmt::format("input {} stands at row {} of {}", input.key, input.position.row, rows);
@@ -23,16 +63,7 @@ std::string FleetWorld::check_inputs(std::map<std::string, model::Ledger>& ledge
         return fmt::format("input {}: received {} of {} rows, {} unaccounted for, {} held", input.key,
                            input.ledger.received, rows, input.ledger.unaccounted(), input.ledger.held);
       }
-      const auto origin = cloud_disk_.origins.find(machine->spec->name);
-      const model::Ledger* told = nullptr;
-      if (origin != cloud_disk_.origins.end()) {
-        for (const auto& [key, ledger] : origin->second.ledgers) {
-          if (key == input.key) told = &ledger;
-        }
-      }
-      if (told == nullptr || !(*told == input.ledger)) {
-        return fmt::format("input {}: the cloud has {} accounts of it", input.key, told == nullptr ? "no" : "other");
-      }
+      if (std::string wrong = check_told(*machine, input); !wrong.empty()) return wrong;
       ledgers[input.key] = input.ledger;
       ends[input.key] = {input.position, input.ended};
     }
@@ -82,6 +113,8 @@ std::string FleetWorld::check_cloud() {
                        cloud_disk_.parked.size());
   }
   for (const auto& [table, time] : cloud_disk_.publication) {
+    // What is pushed never ends.
+    if (!pushers_.empty()) break;
     if (time != model::kMaxTime) {
       return fmt::format("all inputs have ended, and {} is published only up to {} ns", table, model::to_ns(time));
     }
@@ -94,6 +127,8 @@ std::string FleetWorld::check_again() {
   if (!drained()) return "after one more start: " + describe_undrained();
   for (const auto& machine : machines_) {
     if (machine->spec->layer != model::Layer::kEdge || machine->spec->durability != model::Durability::kDisk) continue;
+    // Its inputs were told to stop once more, and the cloud of it.
+    if (pushes(machine->spec->name)) continue;
     const node::NodeStatus now = status(*machine);
     if (now.uplink->frames_sent > 0) {
       return fmt::format("{} has sent {} frames after a start with nothing new", machine->spec->name,
@@ -116,6 +151,7 @@ std::string FleetWorld::check() {
   if (!drained()) return describe_undrained();
   if (std::string wrong = check_parents(); !wrong.empty()) return wrong;
   if (std::string wrong = check_cloud(); !wrong.empty()) return wrong;
+  if (std::string wrong = journal_lost_ ? "" : check_pushes(); !wrong.empty()) return wrong;
   return check_windows();
 }
 
@@ -130,7 +166,7 @@ std::string FleetWorld::check_windows() {
     exercised_.rejected += ledger.rejected_total();
   }
   // Invariants 1, 2 and 4: exactly the accepted samples, to the bit.
-  absl::StatusOr<std::unique_ptr<verify::Oracle>> oracle = verify::Oracle::create(plan_);
+  absl::StatusOr<std::unique_ptr<verify::Oracle>> oracle = verify::Oracle::create(check_plan_);
   if (!oracle.ok()) return std::string(oracle.status().message());
   for (std::size_t i = 0; i < plan_.fleet.inputs.size(); ++i) {
     const std::string& key = plan_.fleet.inputs[i].key;
@@ -141,12 +177,29 @@ std::string FleetWorld::check_windows() {
     }
   }
   (*oracle)->finish();
-  verify::Comparison comparison(plan_, **oracle);
-  for (const auto& [key, row] : cloud_disk_.windows) {
-    comparison.add(
-        verify::StoredWindow{row.table, row.window, row.labels, row.start, row.end, row.shown, row.has_order});
+  verify::Comparison comparison(check_plan_, **oracle);
+  const Losses losses = gather_losses();
+  if (!losses.wrong.empty()) return losses.wrong;
+  exercised_.tombstones = losses.chunks;
+  add_windows(losses, **oracle, comparison);
+  exercised_.dropped = 0;
+  // What was refused at a bound before it was accepted is counted, and nobody else can tell which samples that were.
+  bool refused = false;
+  for (const auto& [key, ledger] : ledgers) refused = refused || ledger.dropped.contains("outbox_full");
+  if (refused || journal_lost_) return "";
+  for (auto& [key, ledger] : ledgers) {
+    // What was lost was accepted before.
+    const auto lost = losses.samples.find(key);
+    const std::uint64_t expected = lost == losses.samples.end() ? 0 : lost->second;
+    if (ledger.dropped_total() != expected) {
+      return fmt::format("input {}: {} samples are counted as dropped; the chunks that were lost held {}", key,
+                         ledger.dropped_total(), expected);
+    }
+    exercised_.dropped += expected;
+    ledger.aggregated += expected;
+    ledger.dropped.clear();
+    comparison.add(key, as_expected(key, ledger));
   }
-  for (const auto& [key, ledger] : ledgers) comparison.add(key, ledger);
   const verify::Report report = comparison.finish();
   exercised_.windows = report.windows_compared;
   if (!report.passed()) {

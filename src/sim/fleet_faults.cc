@@ -1,12 +1,20 @@
 // FleetWorld: faults come up, and heal.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/fleet_world.h"
 
 namespace orla::sim {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+namespace {
+
+constexpr std::int64_t kLongAgo = 1'000'000'000;  // seconds: further back than any program was built
+
+}  // namespace
 
 void FleetWorld::happen(const Fault& fault) {
   Machine* target = machine(fault.node);
@@ -24,7 +32,8 @@ void FleetWorld::happen(const Fault& fault) {
       freeze(*target, fault.lasts);
       break;
     case FaultKind::kClock:
-      target->clock->skew += seconds(fault.amount);
+      // An unset clock makes nothing `future`: which of the samples pushed are rejected has to be known here.
+      target->clock->skew += seconds(pushes(fault.node) && fault.amount < -kLongAgo ? -3600 : fault.amount);
       break;
     case FaultKind::kTakeOver:
       take_over(*target);
@@ -57,20 +66,35 @@ void FleetWorld::happen_to_disk(const Fault& fault, Machine& machine) {
   FakeDisk& disk = *machine.disk;
   switch (fault.kind) {
     case FaultKind::kDieInWrite:
-      disk.doom(static_cast<std::uint64_t>(fault.amount),
-                fault.amount % 2 == 0 ? FakeDisk::Moment::kBefore : FakeDisk::Moment::kAfter, fault.lasts);
+      disk.doom(static_cast<std::uint64_t>(fault.amount), static_cast<FakeDisk::Moment>(fault.amount % 3), fault.lasts);
       break;
     case FaultKind::kPowerLoss:
       ++exercised_.power_losses;
       crash(machine, fault.lasts);
+      machine.files->power_loss();
       break;
     case FaultKind::kDiskFull:
       disk.full = true;
-      queue_.after(fault.lasts, [&disk] { disk.full = false; });
+      if (machine.files) machine.files->capacity = machine.files->used() + machine.random->below(2000);
+      queue_.after(fault.lasts, [&disk, files = machine.files.get()] {
+        disk.full = false;
+        if (files != nullptr) files->capacity = base::FaultyDisk::kNoLimit;
+      });
       break;
-    case FaultKind::kDiskErrors:
-      disk.fails_one_in = static_cast<std::uint64_t>(fault.amount);
-      queue_.after(fault.lasts, [&disk] { disk.fails_one_in = 0; });
+    case FaultKind::kDiskErrors: {
+      const auto odds = static_cast<std::uint64_t>(fault.amount);
+      disk.fails_one_in = odds;
+      // What a failed sync leaves undone is lost with the power, and no process can know after a start.
+      if (machine.files) machine.files->odds = {odds, machine.loses_power ? 0 : odds, odds, odds, odds, odds};
+      queue_.after(fault.lasts, [&disk, files = machine.files.get()] {
+        disk.fails_one_in = 0;
+        if (files != nullptr) files->odds = {};
+      });
+      break;
+    }
+    case FaultKind::kBitFlip:
+    case FaultKind::kCutTail:
+      damage(fault, machine);
       break;
     case FaultKind::kDiskSlow:
       disk.slow = milliseconds(fault.amount);
@@ -79,6 +103,44 @@ void FleetWorld::happen_to_disk(const Fault& fault, Machine& machine) {
     default:
       break;
   }
+}
+
+bool FleetWorld::in_trouble(const Machine& machine) const {
+  return machine.disk->fails_one_in > 0 || machine.disk->full;
+}
+
+// Of chunks' rows, or of the journal's first copy: what is damaged there is read from the second one, which only power
+// loss can take as well.
+void FleetWorld::damage(const Fault& fault, Machine& machine) {
+  if (fault.kind == FaultKind::kCutTail) crash(machine, fault.lasts);
+  std::vector<std::pair<std::string, std::size_t>> files;
+  const std::map<std::string, std::string> contents = machine.files->contents();
+  for (const auto& [name, bytes] : contents) {
+    // The second copy has to be complete: writing it may have failed, or a process died in it.
+    bool journal = name.starts_with("journal-") && name.ends_with(".a") && !machine.loses_power;
+    if (journal) {
+      const auto twin = contents.find(name.substr(0, name.size() - 1) + "b");
+      journal = twin != contents.end() && twin->second.size() >= bytes.size();
+    }
+    if (!bytes.empty() && (name.starts_with("outbox-") || journal)) files.emplace_back(name, bytes.size());
+  }
+  if (files.empty()) return;
+  ++exercised_.flips;
+  if (fault.kind == FaultKind::kCutTail) {
+    const auto& [name, size] = files.back();
+    const auto gone = std::min<std::size_t>(size, static_cast<std::size_t>(fault.amount));
+    say(fmt::format("{} loses the last {} of {} bytes of {}", machine.spec->name, gone, size, name));
+    machine.journal_hurt = machine.journal_hurt || name.starts_with("journal-");
+    machine.files->cut(name, size - gone);
+    return;
+  }
+  // Mostly rows: they are what is kept for long.
+  std::size_t which = machine.random->below(files.size());
+  if (machine.random->below(3) != 0) which = files.size() - 1;
+  const auto& [name, size] = files[which];
+  machine.journal_hurt = machine.journal_hurt || name.starts_with("journal-");
+  say(fmt::format("{} has {} bits of {} flipped", machine.spec->name, fault.amount, name));
+  for (std::int64_t i = 0; i < fault.amount; ++i) machine.files->flip_bit(name, machine.random->below(size * 8));
 }
 
 void FleetWorld::happen_to_link(const Fault& fault, Machine& machine) {
@@ -156,8 +218,13 @@ void FleetWorld::heal() {
   say("-- everything heals");
   phase_ = Phase::kDraining;
   network_->heal();
+  for (const auto& pusher : pushers_) pusher->heal();
   for (const auto& machine : machines_) {
     machine->disk->heal();
+    if (machine->files) {
+      machine->files->odds = {};
+      machine->files->capacity = base::FaultyDisk::kNoLimit;
+    }
     Link& link = machine->link;
     link.bytes_per_s = link.doubles_one_in = 0;
     link.delay_max = Link{}.delay_max;

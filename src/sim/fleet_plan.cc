@@ -68,6 +68,16 @@ model = "debs2014"
 steps = ["5m"]
 )";
 
+// What a memory edge drops never reached a disk, where it could be seen.
+std::string keeping(base::Random& random) {
+  if (random.below(3) == 0) return "durability = \"memory\"\n";
+  return random.below(5) == 0 ? "outbox_full = \"drop_oldest\"\n" : "";
+}
+
+std::string push_input(const std::string& node) {
+  return fmt::format("[[input]]\nnode = \"{}\"\nkind = \"push\"\n", node);
+}
+
 std::string input(base::Random& random, const std::string& node) {
   return fmt::format("[[input]]\nnode = \"{}\"\npath = \"simulated.csv\"\nmax_jump = \"{}\"\n", node,
                      one_of<std::string>(random, {"0s", "10m", "8h"}));
@@ -100,9 +110,13 @@ std::string small_fleet(base::Random& random) {
                                      : fmt::format("[{}, \"cloud\"]", quoted(low_names));
     }
     text += node(name, "edge", 0, parents);
-    if (random.below(3) == 0) text += "durability = \"memory\"\n";
+    text += keeping(random);
     const std::uint64_t count = 1 + random.below(2);
     for (std::uint64_t k = 0; k < count; ++k) inputs += input(random, name);
+    if (random.below(3) == 0) {
+      text += fmt::format("http = \"127.0.0.1:{}\"\n", port++);
+      inputs += push_input(name);
+    }
   }
   return text + inputs;
 }
@@ -135,8 +149,12 @@ std::string large_fleet(base::Random& random) {
     for (std::uint64_t i = 0; i < edges; ++i) {
       const std::string name = fmt::format("edge-{}-{}", site, i + 1);
       text += node(name, "edge", 0, fmt::format("[{}, \"cloud\"]", quoted(group)));
-      if (random.below(3) == 0) text += "durability = \"memory\"\n";
+      text += keeping(random);
       inputs += input(random, name);
+      if (random.below(6) == 0) {
+        text += fmt::format("http = \"127.0.0.1:{}\"\n", port++);
+        inputs += push_input(name);
+      }
     }
   }
   return text + inputs;

@@ -8,7 +8,7 @@
 
 #include "node/aggregator_role.h"
 #include "node/cloud_role.h"
-#include "node/edge_role.h"
+#include "node/edge_disk.h"
 #include "sim/fleet_plan.h"
 
 namespace orla::sim {
@@ -31,6 +31,11 @@ constexpr const char* kNever[] = {"lost data", "with other contents", "does not 
                                   "malformed", "frame of child",      "is unusable",       "not in the outbox",
                                   "not kept"};
 
+// But this: a tombstone, which is checked by what is missing.
+constexpr const char* kLegalLoss = "lost data for good";
+
+constexpr const char* kJournalLost = "the journal of this edge is lost";
+
 enum Purpose : std::uint64_t { kPlan = 1, kScripts, kFaultList, kNetwork, kMachine };
 
 }  // namespace
@@ -45,6 +50,8 @@ class FleetWorld::Log final : public base::Logger {
   void write(base::LogLevel level, std::string_view message) override {
     world_.say(fmt::format("{:10} {:5} {}", node_, base::to_string(level), message));
     if (level != base::LogLevel::kError) return;
+    if (message.find(kJournalLost) != std::string_view::npos) world_.lose_journal(node_);
+    if (message.find(kLegalLoss) != std::string_view::npos) return;
     for (const char* never : kNever) {
       if (message.find(never) != std::string_view::npos) world_.problem(fmt::format("{}: {}", node_, message));
     }
@@ -83,6 +90,7 @@ void FleetWorld::build() {
   const std::size_t rows = plan_.fleet.nodes.size() > kLargeFleet ? kRows / 3 : kRows;
   int number = 0;
   for (const model::InputSpec& input : plan_.fleet.inputs) {
+    if (input.kind == model::InputSpec::Kind::kPush) continue;
     scripts_[input.key] =
         make_script(script_random, input.key, ++number, kLeastRows + script_random.below(rows - kLeastRows));
   }
@@ -111,8 +119,15 @@ void FleetWorld::build() {
     machine->disk = std::make_unique<FakeDisk>(*machine->random);
     machine->disk->bug = options_.bug;
     machine->log = std::make_unique<Log>(*this, spec.name);
+    if (spec.layer == model::Layer::kEdge && spec.durability == model::Durability::kDisk) {
+      machine->files = std::make_unique<base::FaultyDisk>(*machine->random);
+      machine->files->hook = [disk = machine->disk.get()](const base::FaultyDisk::Step& step) {
+        return disk->at(step);
+      };
+    }
     machines_.push_back(std::move(machine));
   }
+  build_pushers();
 }
 
 FleetWorld::~FleetWorld() {
@@ -123,6 +138,13 @@ void FleetWorld::say(const std::string& text) {
   if (options_.trace == Trace::kOff) return;
   const std::chrono::duration<double> at = queue_.now().time_since_epoch();
   std::fprintf(stderr, "%10.3f %s\n", at.count(), text.c_str());
+}
+
+// Both copies of the journal have to be damaged for that: one by a fault, the other in a crash.
+void FleetWorld::lose_journal(const std::string& node) {
+  journal_lost_ = true;
+  watch_->begins_anew(node);
+  if (!machine(node)->journal_hurt) problem(fmt::format("{} has lost its journal, which nothing has damaged", node));
 }
 
 void FleetWorld::problem(const std::string& text) {
@@ -162,11 +184,17 @@ void FleetWorld::start(Machine& machine) {
     }
     if (layer == model::Layer::kEdge) {
       if (machine.spec->durability == model::Durability::kDisk) {
-        life.edge_store = plant(options_.bug, std::make_unique<FakeEdgeStore>(machine.edge_disk, *machine.disk));
+        life.edge_store = plant(
+            options_.bug, witness_.watch(machine.spec->name, std::make_unique<store::SegmentEdgeStore>(
+                                                                 *machine.files, *machine.clock, node::edge_format(),
+                                                                 node::edge_options(plan, *machine.spec))));
       }
       life.pump = std::make_unique<FakeInputPump>(*life.loop, *machine.random, scripts_, options_.bug);
-      life.role =
+      life.series = std::make_shared<ingest::SeriesTable>();
+      auto edge =
           std::make_unique<node::EdgeRole>(plan, *machine.spec, world, life.edge_store.get(), *life.up, *life.pump);
+      life.edge = edge.get();
+      life.role = std::move(edge);
     } else if (layer == model::Layer::kAggregator) {
       life.role = std::make_unique<node::AggregatorRole>(plan, *machine.spec, world, *life.down, *life.up);
     } else {
@@ -176,7 +204,7 @@ void FleetWorld::start(Machine& machine) {
     }
     if (const absl::Status status = life.role->start(); !status.ok()) {
       life.role.reset();
-      if (machine.disk->fails_one_in == 0) {
+      if (!in_trouble(machine)) {
         problem(fmt::format("{} cannot start: {}", machine.spec->name, std::string(status.message())));
       }
       say(fmt::format("{} cannot start: {}", machine.spec->name, std::string(status.message())));
@@ -191,6 +219,7 @@ void FleetWorld::end_life(Machine& machine) {
   if (machine.life->role) observe(machine);
   const std::unique_ptr<Life> life = std::move(machine.life);
   machine.disk->loop = nullptr;
+  if (machine.files) machine.files->crash();
   life->role.reset();
   life->pump.reset();
   life->edge_store.reset();
@@ -249,6 +278,7 @@ void FleetWorld::observe(Machine& machine) {
 }
 
 void FleetWorld::look() {
+  if (phase_ != Phase::kFaults) stop_pushed_inputs();
   std::map<std::string, Watch::End> ends;
   for (const auto& machine : machines_) {
     if (!machine->life || !machine->life->role) continue;
@@ -267,6 +297,9 @@ void FleetWorld::look() {
 }
 
 bool FleetWorld::drained() {
+  for (const auto& pusher : pushers_) {
+    if (!pusher->done()) return false;
+  }
   for (const auto& machine : machines_) {
     if (!machine->life || !machine->life->role || machine->stopping) return false;
     const node::NodeStatus now = status(*machine);
@@ -275,7 +308,7 @@ bool FleetWorld::drained() {
     if (now.uplink && !now.uplink->connected) return false;
     if (machine->spec->layer == model::Layer::kEdge) {
       for (const node::InputStatus& input : now.inputs) {
-        if (!input.ended) return false;
+        if (!input.ended && !input.stopped) return false;
       }
     }
   }
@@ -301,6 +334,7 @@ std::string FleetWorld::run() {
   }
   for (const std::size_t i : kept) {
     queue_.after(faults_[i].at, [this, i] { happen(faults_[i]); });
+    if (faults_[i].kind == FaultKind::kPowerLoss) machine(faults_[i].node)->loses_power = true;
     if (faults_[i].kind == FaultKind::kUpgrade) machine(faults_[i].node)->plan = &older_;
   }
   for (const auto& machine : machines_) {
@@ -309,6 +343,7 @@ std::string FleetWorld::run() {
   const base::SteadyTime healed_at = queue_.now() + kFaults;
   base::SteadyTime end = healed_at + kDrain;
   queue_.at(healed_at, [this] { heal(); });
+  for (const auto& pusher : pushers_) pusher->start();
   base::SteadyTime next_look = queue_.now();
   base::SteadyTime drained_since = base::SteadyTime::max();
   while (problem_.empty() && queue_.step()) {
@@ -330,6 +365,7 @@ std::string FleetWorld::run() {
       end = queue_.now() + kDrain;
     }
   }
+  for (const auto& pusher : pushers_) exercised_.pushes += pusher->acknowledged_pushes();
   exercised_.simulated_s = std::chrono::duration<double>(queue_.now().time_since_epoch()).count();
   exercised_.lost_messages = network_->counters().lost;
   exercised_.slowed_messages = network_->counters().queued;
@@ -338,7 +374,10 @@ std::string FleetWorld::run() {
   exercised_.unresolved_bytes = peaks.unresolved_bytes;
   exercised_.parked_rows = peaks.parked_rows;
   exercised_.connects_per_s = peaks.connects_per_s;
-  for (const auto& machine : machines_) exercised_.failed_writes += machine->disk->counters.failures;
+  for (const auto& machine : machines_) {
+    exercised_.failed_writes += machine->disk->counters.failures;
+    if (machine->files) exercised_.failed_writes += machine->files->counters().failures;
+  }
   if (problem_.empty()) problem(phase_ == Phase::kAgain ? check_again() : check());
   for (const auto& machine : machines_) {
     if (machine->life && machine->life->role) observe(*machine);

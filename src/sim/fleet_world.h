@@ -12,21 +12,26 @@
 #include <utility>
 #include <vector>
 
+#include "base/faulty_disk.h"
 #include "base/random.h"
 #include "model/plan.h"
+#include "node/edge_role.h"
 #include "node/role.h"
 #include "sim/event_queue.h"
 #include "sim/exercised.h"
 #include "sim/fake_clock.h"
 #include "sim/fake_cloud_store.h"
 #include "sim/fake_disk.h"
-#include "sim/fake_edge_store.h"
 #include "sim/fake_loop.h"
 #include "sim/fake_network.h"
 #include "sim/fault.h"
+#include "sim/pusher.h"
 #include "sim/script.h"
 #include "sim/tamper.h"
 #include "sim/watch.h"
+#include "sim/witness.h"
+#include "verify/compare.h"
+#include "verify/oracle.h"
 
 namespace orla::sim {
 
@@ -66,6 +71,9 @@ class FleetWorld {
     std::unique_ptr<store::CloudStore> cloud_store;
     std::unique_ptr<FakeInputPump> pump;
     std::unique_ptr<node::Role> role;
+    node::EdgeRole* edge = nullptr;               // the role, of an edge
+    std::shared_ptr<ingest::SeriesTable> series;  // of what is pushed in this life
+    bool told_to_stop = false;                    // its inputs
     base::SteadyTime started{};
     std::uint64_t connects_before = 0;
   };
@@ -77,8 +85,10 @@ class FleetWorld {
     std::unique_ptr<FakeDisk> disk;
     std::unique_ptr<Log> log;
     Link link;
-    EdgeDisk edge_disk;
-    std::unique_ptr<Life> life;  // null: not running
+    std::unique_ptr<base::FaultyDisk> files;  // edges on disk
+    bool loses_power = false;                 // some time in this run
+    bool journal_hurt = false;                // damaged by a fault
+    std::unique_ptr<Life> life;               // null: not running
     std::uint64_t lives = 0;
     bool stopping = false;
     std::string last_parent;
@@ -93,10 +103,21 @@ class FleetWorld {
   void crash(Machine& machine, std::chrono::milliseconds down);
   void stop(Machine& machine, std::chrono::milliseconds down);
   void end_life(Machine& machine);
+  // fleet_pushes.cc
+  void build_pushers();
+  bool deliver(Machine& machine, const std::function<node::Push(ingest::SeriesTable&)>& make, node::PushDone done);
+  void acknowledged(const Machine& machine, const std::string& input);
+  bool pushes(const model::NodeName& node) const;      // it has senders
+  bool pushed_out(const model::NodeName& node) const;  // and all of them are done
+  void stop_pushed_inputs();
+  std::string check_pushes();
+  model::Ledger as_expected(const std::string& input, model::Ledger reported) const;
   // fleet_faults.cc
   void happen(const Fault& fault);
   void happen_to_link(const Fault& fault, Machine& machine);
   void happen_to_disk(const Fault& fault, Machine& machine);
+  bool in_trouble(const Machine& machine) const;
+  void damage(const Fault& fault, Machine& machine);
   void flap(Machine& machine, std::chrono::milliseconds period, base::SteadyTime until);
   void cut(Machine& machine, FakeNetwork::Notice notice);
   void freeze(Machine& machine, std::chrono::milliseconds lasts);
@@ -112,11 +133,25 @@ class FleetWorld {
   std::string check();
   std::string describe_undrained();
   std::string check_parents();
+  std::string check_told(const Machine& machine, const node::InputStatus& input) const;
   std::string check_inputs(std::map<std::string, model::Ledger>& ledgers,
                            std::map<std::string, std::pair<model::Position, bool>>& ends);
   std::string check_cloud();
   std::string check_again();
   std::string check_windows();
+  // fleet_losses.cc: what disks have lost for good, by what the witness saw.
+  struct Losses {
+    std::string wrong;  // why it cannot be told
+    std::uint64_t chunks = 0;
+    std::map<std::string, std::uint64_t> samples;            // by input
+    std::map<CloudDisk::WindowKey, model::Partial> windows;  // of merge tables: what they would hold more
+    std::vector<std::pair<model::Time, model::Time>> slices;
+    bool overlap(model::Time start, model::Time end) const;
+  };
+  Losses gather_losses();
+  std::string lose(const model::NodeName& node, const Witness::Chunk& chunk, Losses& losses);
+  void add_windows(const Losses& losses, const verify::Oracle& oracle, verify::Comparison& comparison) const;
+  void lose_journal(const std::string& node);
   void say(const std::string& text);
   void problem(const std::string& text);
   node::NodeStatus status(const Machine& machine) const;
@@ -130,11 +165,16 @@ class FleetWorld {
   std::vector<Fault> faults_;
   std::map<std::string, Script> scripts_;
   CloudDisk cloud_disk_;
+  Witness witness_;
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<Tamper> tamper_;
   std::vector<std::unique_ptr<Machine>> machines_;
+  std::unique_ptr<base::Random> push_random_;
+  std::vector<std::unique_ptr<Pusher>> pushers_;
+  model::Plan check_plan_;  // as the oracle sees it: what was pushed can be read again
   Phase phase_ = Phase::kFaults;
   std::map<CloudDisk::WindowKey, store::WindowRow> windows_before_;  // before everything started once more
+  bool journal_lost_ = false;  // of some edge, by faults: what was open there is gone, and nobody can tell its rows
   std::string problem_;
   Exercised exercised_;
 };

@@ -6,6 +6,7 @@
 
 #include "codec/edge_state.h"
 #include "link/ranges.h"
+#include "sim/forwarding_edge_store.h"
 
 namespace orla::sim {
 
@@ -24,6 +25,7 @@ constexpr std::array kBugs{
     BugInfo{Bug::kRenumber, "renumber", "after a restart a chunk is sent again under a new number"},
     BugInfo{Bug::kMergeDefinitions, "merge-definitions", "partials of another definition are merged"},
     BugInfo{Bug::kAcceptOverlap, "accept-overlap", "the cloud folds in a frame that begins at or before its cursor"},
+    BugInfo{Bug::kBlockOnLost, "block-on-lost", "a chunk lost on disk is waited for"},
     BugInfo{Bug::kStarve, "starve", "heartbeats wait behind data"},
     BugInfo{Bug::kLoseState, "lose-state", "a memory edge's acceptance state is lost on the way"},
     BugInfo{Bug::kForgetLate, "forget-late", "the cloud is told of late samples without their set"},
@@ -43,12 +45,13 @@ bool of_edge_store(Bug bug) {
   }
 }
 
-class PlantedEdgeStore final : public store::EdgeStore {
+class PlantedEdgeStore final : public ForwardingEdgeStore {
  public:
-  PlantedEdgeStore(Bug bug, std::unique_ptr<store::EdgeStore> inner) : bug_(bug), inner_(std::move(inner)) {}
+  PlantedEdgeStore(Bug bug, std::unique_ptr<store::EdgeStore> inner)
+      : ForwardingEdgeStore(std::move(inner)), bug_(bug) {}
 
   absl::StatusOr<store::EdgeRecovery> recover(const Progress& progress) override {
-    absl::StatusOr<store::EdgeRecovery> found = inner_->recover(progress);
+    absl::StatusOr<store::EdgeRecovery> found = inner().recover(progress);
     if (!found.ok()) return found;
     if (bug_ == Bug::kForgetJournal && found->journal.size() > 1) found->journal.pop_back();
     if (bug_ == Bug::kForgetOpen || bug_ == Bug::kForgetAcceptance) {
@@ -68,32 +71,24 @@ class PlantedEdgeStore final : public store::EdgeStore {
     }
     return found;
   }
-  absl::Status commit(const store::EdgeCommit& commit) override { return inner_->commit(commit); }
-  absl::Status trim(model::Sequence through) override { return inner_->trim(through); }
-  absl::Status renumber(const store::EdgeMeta& meta, const std::vector<store::StoredChunk>& outbox) override {
-    return inner_->renumber(meta, outbox);
-  }
   absl::StatusOr<store::StoredChunk> load(model::Sequence sequence) override {
-    absl::StatusOr<store::StoredChunk> chunk = inner_->load(sequence);
+    absl::StatusOr<store::StoredChunk> chunk = inner().load(sequence);
     if (bug_ == Bug::kTrimOnRead && chunk.ok()) {
-      if (absl::Status status = inner_->trim(sequence); !status.ok()) return status;
+      if (absl::Status status = inner().trim(sequence); !status.ok()) return status;
     }
-    if (bug_ == Bug::kBlockOnLost && (blocked_.contains(sequence) || !inner_->lost().empty())) {
+    if (bug_ == Bug::kBlockOnLost && (blocked_.contains(sequence) || !inner().lost().empty())) {
       return absl::DataLossError("the chunk is damaged");
     }
     return chunk;
   }
   std::vector<model::Tombstone> lost() const override {
-    return bug_ == Bug::kBlockOnLost ? std::vector<model::Tombstone>{} : inner_->lost();
+    return bug_ == Bug::kBlockOnLost ? std::vector<model::Tombstone>{} : inner().lost();
   }
-  std::uint64_t bytes() const override { return inner_->bytes(); }
-  absl::Status maintain() override { return inner_->maintain(); }
-  absl::Status close() override { return inner_->close(); }
 
  private:
   // The newest chunk of the outbox once more, under the next number.
   absl::StatusOr<store::EdgeRecovery> renumbered(store::EdgeRecovery found, const Progress& progress) {
-    absl::StatusOr<store::StoredChunk> chunk = inner_->load(found.outbox.back().sequence);
+    absl::StatusOr<store::StoredChunk> chunk = inner().load(found.outbox.back().sequence);
     if (!chunk.ok() || chunk->rows.empty()) return found;
     store::EdgeCommit again;
     again.meta = found.meta;
@@ -103,12 +98,11 @@ class PlantedEdgeStore final : public store::EdgeStore {
     range.chain_after = again.meta.chain = link::chunk_chain(again.meta.chain, range.first, chunk->rows);
     again.entry.state = codec::encode_edge_state({});
     again.chunks.push_back(*std::move(chunk));
-    if (absl::Status status = inner_->commit(again); !status.ok()) return found;
-    return inner_->recover(progress);
+    if (absl::Status status = inner().commit(again); !status.ok()) return found;
+    return inner().recover(progress);
   }
 
   const Bug bug_;
-  const std::unique_ptr<store::EdgeStore> inner_;
   std::set<model::Sequence> blocked_;
 };
 

@@ -38,7 +38,7 @@ class OracleRows final : public verify::RowSource {
     const Script::Row& said = script_.rows[next_++];
     row.number = next_;
     row.samples.clear();
-    row.rejected = said.readable ? nullptr : kMalformed;
+    row.rejected = said.readable ? nullptr : said.future ? "future" : kMalformed;
     if (said.readable) row.samples.push_back({said.series, said.time, said.value});
     return true;
   }

@@ -21,6 +21,7 @@ namespace orla::sim {
 struct Script {
   struct Row {
     bool readable = true;
+    bool future = false;  // pushed, and further ahead than its input allows: rejected, and not readable for the oracle
     std::uint32_t series = 0;
     model::Time time{};
     double value = 0;

@@ -39,8 +39,15 @@ class Watch {
   };
   void looked(const Wire& wire, const End& child, const End& parent);
 
+  // The node has lost its journal: what it publishes, and its accounts, begin anew.
+  void begins_anew(const model::NodeName& node) { new_stories_.insert(node); }
+
   // The first problem; empty when there is none.
   const std::string& problem() const { return problem_; }
+
+  // Chunks that an edge sent as tombstones.
+  using ChunkName = std::tuple<model::NodeName, model::Epoch, model::Sequence>;
+  const std::set<ChunkName>& tombstones() const { return tombstones_; }
 
   struct Peaks {
     std::uint64_t outbox_bytes = 0;
@@ -80,13 +87,15 @@ class Watch {
     base::Digest chain_before;
     base::Digest chain_after;
   };
-  std::map<std::tuple<model::NodeName, model::Epoch, model::Sequence>, Sealed> sealed_;
+  std::map<ChunkName, Sealed> sealed_;
+  std::set<ChunkName> tombstones_;
   struct Said {
     model::Sequence sequence = 0;
     std::map<std::string, model::Time> publications;
     std::map<std::string, std::uint64_t> received;
   };
   std::map<std::pair<model::NodeName, model::Epoch>, Said> said_;
+  std::set<model::NodeName> new_stories_;
   bool doubled_ = false;  // some frame arrived twice
   Peaks peaks_;
   std::string problem_;

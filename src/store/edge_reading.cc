@@ -392,6 +392,10 @@ absl::StatusOr<EdgeRecovery> recovery_of(const EdgeReading& reading, const EdgeF
   if (image.lost) {
     for (const GroupPieces::Piece& piece : image.groups.pieces()) out.groups.push_back(piece.bytes);
   }
+  if (absl::StatusOr<ChunkFacts> newest = decode_facts(image.latest, format, FactsPart::kAll);
+      !image.latest.empty() && newest.ok()) {
+    out.newest = *std::move(newest);
+  }
   out.damage = reading.damage;
   out.reopen = image.reopen;
   out.outbox.reserve(image.kept.size());

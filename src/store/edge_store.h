@@ -89,6 +89,9 @@ struct EdgeRecovery {
   std::optional<ChunkFacts> without_journal;
   // ... and the groups of the rows in the outbox: encoded states with nothing else, in order.
   std::vector<std::string> groups;
+  // What the newest chunk says of the inputs; none was ever sealed: nothing. What the journal says beyond it is not
+  // told to the cloud yet.
+  std::optional<ChunkFacts> newest;
   std::vector<OutboxEntry> outbox;  // meta.acknowledged+1 .. meta.next_sequence-1, ascending, no gaps
   std::vector<EdgeDamage> damage;
   // Chunks that were sent may be missing at the end (numbers could be used twice): a new epoch has to be opened before
