@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/bytes.h"
 
 namespace orla::store {
@@ -113,12 +115,13 @@ bool get_section(Change& change, std::uint8_t tag, base::ByteReader& from) {
     case kReplace:
       return change.replace = true;
     case kOpened: {
-      Change::Opened& opened = change.opened.emplace();
+      Change::Opened opened;
       opened.boot = from.text();
       const std::uint8_t fsync = from.u8();
       if (fsync > static_cast<std::uint8_t>(FsyncMode::kDelayed)) return false;
       opened.fsync = static_cast<FsyncMode>(fsync);
       opened.reopen = from.u8() != 0;
+      change.opened = std::move(opened);
       return true;
     }
     case kClosed:
@@ -127,9 +130,10 @@ bool get_section(Change& change, std::uint8_t tag, base::ByteReader& from) {
       change.latest = from.text();
       return true;
     case kTail: {
-      Change::Tail& tail = change.tail.emplace();
+      Change::Tail tail;
       tail.segment = from.varint();
       tail.bytes = from.varint();
+      change.tail = tail;
       return true;
     }
     case kLost:

@@ -211,11 +211,11 @@ absl::Status SqliteCloudStore::write_origin(const OriginRow& origin) {
                  .bind_text(11, rejected)
                  .run();
     if (status.ok()) status = drop_reasons_.bind_text(1, node).bind_text(2, input).run();
-    const auto put_reasons = [&](std::string_view kind, const model::ReasonCounts& counts) {
+    const auto put_reasons = [&, &key = input](std::string_view kind, const model::ReasonCounts& counts) {
       for (const auto& [reason, count] : counts) {
         if (!status.ok()) return;
         status = put_reason_.bind_text(1, node)
-                     .bind_text(2, input)
+                     .bind_text(2, key)
                      .bind_text(3, kind)
                      .bind_text(4, reason)
                      .bind(5, to_column(count))
