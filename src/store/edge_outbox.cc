@@ -119,8 +119,8 @@ void EdgeOutbox::give_up() {
     if (segment.fresh) {
       file_.reset();
       disk_.remove(segment_name(number)).IgnoreError();
-      at = segments_.erase(at);
       last_ = std::min(last_, number - 1);
+      at = segments_.erase(at);
       continue;
     }
     if (segment.written > segment.kept || (number == last_ && file_ != nullptr)) {
