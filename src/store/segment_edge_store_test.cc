@@ -22,7 +22,16 @@ TEST_F(SegmentEdgeStoreTest, AFreshStoreKnowsNothing) {
   EXPECT_THAT(recovery.outbox, IsEmpty());
   EXPECT_THAT(recovery.damage, IsEmpty());
   EXPECT_FALSE(recovery.without_journal.has_value());
+  EXPECT_FALSE(recovery.newest.has_value());
   EXPECT_FALSE(recovery.reopen);
+}
+
+// Also when the cloud has it and it is gone.
+TEST_F(SegmentEdgeStoreTest, SaysWhatTheNewestChunkSaidOfTheInputs) {
+  fill(3, 100);
+  EXPECT_EQ(restart().newest.value().inputs, chunk_for_tests(3, 0).facts.inputs);
+  ASSERT_TRUE(store_->trim(3).ok());
+  EXPECT_EQ(restart().newest.value().inputs, chunk_for_tests(3, 0).facts.inputs);
 }
 
 TEST_F(SegmentEdgeStoreTest, KeepsWhatWasCommitted) {
