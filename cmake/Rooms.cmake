@@ -47,7 +47,7 @@ function(orla_room room)
     target_link_libraries(${room}_test PRIVATE ${library} ${private} GTest::gtest_main GTest::gmock orla_warnings)
     target_compile_options(${room}_test PRIVATE ${ORLA_TEST_OPTIONS})
     add_dependencies(unit_tests ${room}_test)
-    orla_ctest(${room} ${room}_test 120)
+    orla_ctest(${room} ${room}_test 300)
   endif()
 endfunction()
 
