@@ -178,11 +178,7 @@ std::uint64_t EdgeEngine::producer_sequence(std::size_t input, std::string_view 
   return known == producers.end() ? 0 : known->second;
 }
 
-absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time clock_now) {
-  const std::uint32_t number = numbers_[input];
-  if (const absl::Status status = check(inputs_[number], batch); !status.ok()) return status;
-  clock_ = clock_now;
-  Input& in = inputs_[number];
+void EdgeEngine::receive(Input& in, const InputBatch& batch) {
   add_names(in, batch);
   in.changed = true;
   in.state.position = batch.position;
@@ -190,6 +186,15 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
   ledger.received += batch.received;
   for (const auto& [why, count] : batch.rejected) ledger.rejected[why] += count;
   ledger.rejected_set.add(batch.rejected_set);
+}
+
+absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time clock_now) {
+  const std::uint32_t number = numbers_[input];
+  if (const absl::Status status = check(inputs_[number], batch); !status.ok()) return status;
+  clock_ = clock_now;
+  Input& in = inputs_[number];
+  receive(in, batch);
+  model::Ledger& ledger = in.state.ledger;
   for (const Batch::Run& run : batch.samples.runs) {
     const std::uint64_t count = run.end - run.begin;
     if (count == 0) continue;

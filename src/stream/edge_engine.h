@@ -166,6 +166,8 @@ class EdgeEngine {
   static constexpr std::size_t kNoMetric = SIZE_MAX;
 
   // edge_engine.cc
+  // What applied and refused batches have in common: names, position, accounts of what arrived.
+  void receive(Input& input, const model::InputBatch& batch);
   static model::GroupDef group_of(const model::Series& series, const model::StreamDef& stream);
   std::size_t find_metric(std::string_view name) const;
   absl::Status check(const Input& input, const model::InputBatch& batch) const;

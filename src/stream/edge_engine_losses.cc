@@ -72,14 +72,8 @@ void EdgeEngine::add_names(Input& input, const model::InputBatch& batch) {
 absl::Status EdgeEngine::refuse(std::size_t input, const model::InputBatch& batch, const std::string& reason) {
   Input& in = inputs_[numbers_[input]];
   if (absl::Status status = check(in, batch); !status.ok()) return status;
-  add_names(in, batch);
-  in.changed = true;
-  in.state.position = batch.position;
-  model::Ledger& ledger = in.state.ledger;
-  ledger.received += batch.received;
-  for (const auto& [why, count] : batch.rejected) ledger.rejected[why] += count;
-  ledger.rejected_set.add(batch.rejected_set);
-  if (!batch.samples.times.empty()) ledger.dropped[reason] += batch.samples.times.size();
+  receive(in, batch);
+  if (!batch.samples.times.empty()) in.state.ledger.dropped[reason] += batch.samples.times.size();
   if (batch.end_of_input) end_input(input);
   return absl::OkStatus();
 }
