@@ -33,7 +33,10 @@ void FleetWorld::happen(const Fault& fault) {
       break;
     case FaultKind::kClock:
       // An unset clock makes nothing `future`: which of the samples pushed are rejected has to be known here.
-      target->clock->skew += seconds(pushes(fault.node) && fault.amount < -kLongAgo ? -3600 : fault.amount);
+      // No clock shows a time before 1970, however often it jumps back.
+      target->clock->skew = std::max<std::chrono::nanoseconds>(
+          target->clock->skew + seconds(pushes(fault.node) && fault.amount < -kLongAgo ? -3600 : fault.amount),
+          -FakeClock::kStart);
       break;
     case FaultKind::kTakeOver:
       take_over(*target);
