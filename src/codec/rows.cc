@@ -28,6 +28,7 @@
 
 #include "codec/envelope.h"
 #include "fmt/format.h"
+#include "model/power_of_ten.h"
 
 namespace orla::codec {
 
@@ -48,9 +49,7 @@ std::uint64_t bits(model::Time t) { return static_cast<std::uint64_t>(model::to_
 model::Time time_of(std::uint64_t ns) { return model::from_ns(static_cast<std::int64_t>(ns)); }
 
 double from_decimal(std::int64_t scaled, int decimals) {
-  static constexpr std::array<double, model::kMaxDecimals + 1> powers = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                                         1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-  return static_cast<double>(scaled) / powers[static_cast<std::size_t>(decimals)];
+  return static_cast<double>(scaled) / model::power_of_ten(decimals);
 }
 
 // The places that most of a sample of the rows' values have; fewer rather than more.

@@ -16,8 +16,8 @@ std::chrono::nanoseconds to_duration(double ns) {
 }  // namespace
 
 std::chrono::nanoseconds Pacer::wait(const model::Batch& batch, base::SteadyTime now) {
-  if (!(speed_ > 0) || batch.times.empty()) return std::chrono::nanoseconds(0);
-  const model::Time newest = *std::max_element(batch.times.begin(), batch.times.end());
+  if (!(speed_ > 0) || batch.size() == 0) return std::chrono::nanoseconds(0);
+  const model::Time newest = batch.newest();
   const bool jumped =
       anchor_ && max_jump_.count() > 0 &&
       (newest > model::add_clamped(newest_, max_jump_) || newest_ > model::add_clamped(newest, max_jump_));

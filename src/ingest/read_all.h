@@ -32,7 +32,8 @@ inline bool same_but_status(const Everything& a, const Everything& b) {
 // Adds what `batch` holds. `series` are those of the batches before.
 inline void add_batch(Everything& to, std::vector<std::string>& series, const model::InputBatch& batch) {
   for (const model::Series& s : batch.new_series) series.push_back(model::to_string(s));
-  const model::Batch& samples = batch.samples;
+  model::Batch samples = batch.samples;
+  samples.make_plain();
   std::uint32_t at = 0;
   for (const model::Batch::Run& run : samples.runs) {
     if (run.begin != at || run.end <= run.begin) to.broken = "runs leave gaps or overlap";

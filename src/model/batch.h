@@ -18,18 +18,42 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-// Columns of samples, grouped in runs of one series. Within a series the order is the order of arrival.
-// times.size() == values.size(); the runs cover [0, size) without gaps, in order; a series may have several runs.
+// Columns of samples, grouped in runs of one series. Within a series the order is the order of arrival. The runs cover
+// [0, size()) without gaps, in order; a series may have several runs.
+//
+// Times and values have two forms each, of which a batch uses one for all its samples:
+// - times: one each, or evenly spaced in every run (`paces`, one per run)
+// - values: doubles, or decimals as integers (`scaled`), as encodings of fixed decimals carry them
 struct Batch {
   struct Run {
     SeriesId series;
     std::uint32_t begin = 0;
     std::uint32_t end = 0;
   };
+  // Sample i of the run is at start + i * step.
+  struct Pace {
+    Time start{};
+    Duration step{};  // >= 0; the last time of the run lies in [kMinTime, kMaxTime]
+  };
   std::vector<Run> runs;
   std::vector<Time> times;
-  std::vector<double> values;  // finite
+  std::vector<Pace> paces;
+  std::vector<double> values;        // finite
+  std::vector<std::int32_t> scaled;  // value * 10^decimals
+  int decimals = 0;                  // of scaled, 0..kMaxScaledDecimals
+
+  std::size_t size() const { return values.empty() ? scaled.size() : values.size(); }
+  // The largest time; kMinTime of no samples.
+  Time newest() const;
+  // Keeps the memory.
+  void clear();
+  // The same samples with `times` and `values`.
+  void make_plain();
 };
+
+// Powers of ten up to this one are exact doubles, and so is every quotient by them rounded once: the double nearest to
+// the decimal, which counts as that decimal (see exact_sum.h).
+inline constexpr int kMaxScaledDecimals = 15;
 
 // One unreadable row or value, as shown to a person.
 struct Rejection {

@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "base/bytes.h"
+#include "model/power_of_ten.h"
 
 namespace orla::model {
 
@@ -34,13 +35,6 @@ using Big = boost::multiprecision::cpp_int;
 constexpr double kTwo52 = 0x1p52;
 constexpr double kTwo53 = 0x1p53;
 constexpr int kLeastExponent = -1074;  // of the least double above 0
-
-constexpr std::array<double, kMaxDecimals + 1> kPowers = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                          1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-
-std::uint64_t power_of_ten(int decimals) {
-  return static_cast<std::uint64_t>(kPowers[static_cast<std::size_t>(decimals)]);
-}
 
 int bit_width(UInt128 v) {
   const auto high = static_cast<std::uint64_t>(v >> 64);
@@ -237,7 +231,7 @@ struct ExactSum::Wide {
 };
 
 std::optional<std::int64_t> as_decimal(double v, int decimals) {
-  const double power = kPowers[static_cast<std::size_t>(decimals)];
+  const double power = power_of_ten(decimals);
   const double scaled = v * power;
   const double size = std::fabs(scaled);
   if (!(size <= kTwo53)) return std::nullopt;
@@ -360,7 +354,7 @@ Exact exact(Int128 sum, Int128 squares, const Wide* wide, int decimals) {
   if (wide == nullptr) {
     e.total = to_big(sum);
     e.squares = to_big(squares);
-    e.ten = power_of_ten(decimals);
+    e.ten = static_cast<std::uint64_t>(power_of_ten(decimals));
     return e;
   }
   const Big decimal_sum = to_big(sum) + (Big(wide->sum_carry) << 128);
@@ -370,7 +364,7 @@ Exact exact(Int128 sum, Int128 squares, const Wide* wide, int decimals) {
   e.total = to_big(wide->sum, 1074 - p);
   e.squares = to_big(wide->squares, 2148 - 2 * p);
   if (!decimal_squares.is_zero() || !decimal_sum.is_zero()) {  // else no decimals: binary alone
-    e.ten = power_of_ten(decimals);
+    e.ten = static_cast<std::uint64_t>(power_of_ten(decimals));
     e.total = e.total * e.ten + (decimal_sum << p);
     e.squares = e.squares * e.ten * e.ten + (decimal_squares << (2 * p));
   }

@@ -48,6 +48,7 @@ absl::StatusOr<RowCounts> feed(const std::string& file, forecast::Backtest& back
     if (!more.ok()) return more.status();
     if (!*more) return counts;
     for (const model::Series& series : batch.new_series) plugs.push_back(plug_of(backtest, series));
+    batch.samples.make_plain();
     for (const model::Batch::Run& run : batch.samples.runs) {
       const std::uint32_t plug = plugs[model::index(run.series)];
       if (plug == kNoLoad) continue;

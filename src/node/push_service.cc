@@ -226,7 +226,7 @@ HttpResponse PushService::write(const HttpRequest& request) {
   batch->producer = producer;
   batch->producer_sequence = sequence;
   auto shown = std::make_shared<std::vector<model::Rejection>>(batch->rejections);  // with copies of the std::function
-  const std::uint64_t samples = batch->samples.times.size();
+  const std::uint64_t samples = batch->samples.size();
   const std::uint64_t bad = batch->received - samples;
   auto push = std::make_shared<Push>(Push{*std::move(batch), series_, bytes});  // likewise
   HttpResponse later;

@@ -143,7 +143,13 @@ absl::Status EdgeEngine::check(const Input& input, const InputBatch& batch) cons
   };
   if (input.state.ended) return wrong("it comes after the end of the input");
   const Batch& samples = batch.samples;
-  if (samples.times.size() != samples.values.size()) return wrong("it has not as many times as values");
+  const std::size_t size = samples.size();
+  if (!samples.values.empty() && !samples.scaled.empty()) return wrong("its values have two forms");
+  if (samples.decimals < 0 || samples.decimals > model::kMaxScaledDecimals)
+    return wrong("its decimals are no decimals");
+  if (samples.paces.empty() ? samples.times.size() != size
+                            : samples.paces.size() != samples.runs.size() || !samples.times.empty())
+    return wrong("it has not a time for each value");
   const std::size_t known = input.series.size() + batch.new_series.size();
   std::uint32_t end = 0;
   for (const Batch::Run& run : samples.runs) {
@@ -151,7 +157,16 @@ absl::Status EdgeEngine::check(const Input& input, const InputBatch& batch) cons
     if (index(run.series) >= known) return wrong(fmt::format("series {} was never defined", index(run.series)));
     end = run.end;
   }
-  if (end != samples.times.size()) return wrong("its runs do not cover its samples");
+  if (end != size) return wrong("its runs do not cover its samples");
+  for (std::size_t r = 0; r < samples.paces.size(); ++r) {
+    const std::int64_t steps = static_cast<std::int64_t>(samples.runs[r].end) - samples.runs[r].begin - 1;
+    const Batch::Pace& pace = samples.paces[r];
+    std::int64_t last = 0;
+    if (pace.step < model::Duration::zero() ||
+        (steps > 0 && (__builtin_mul_overflow(pace.step.count(), steps, &last) ||
+                       __builtin_add_overflow(model::to_ns(pace.start), last, &last))))
+      return wrong("the times of a run leave the range of times, or go back");
+  }
   if (batch.producer.empty() != (batch.producer_sequence == 0))
     return wrong("it has a producer without a sequence number from 1, or a number without a producer");
   return check_producer(input, batch);
@@ -195,7 +210,13 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
   Input& in = inputs_[number];
   receive(in, batch);
   model::Ledger& ledger = in.state.ledger;
-  for (const Batch::Run& run : batch.samples.runs) {
+  const Batch* samples = &batch.samples;
+  if (!samples->paces.empty() || !samples->scaled.empty()) {
+    plain_ = *samples;
+    plain_.make_plain();
+    samples = &plain_;
+  }
+  for (const Batch::Run& run : samples->runs) {
     const std::uint64_t count = run.end - run.begin;
     if (count == 0) continue;
     const std::uint32_t series = in.series[index(run.series)];
@@ -210,7 +231,7 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
         ledger.dropped["group_limit"] += count;
         break;
       default:
-        accept_run(number, series, batch.samples, run);
+        accept_run(number, series, *samples, run);
     }
   }
   if (batch.end_of_input) end_input(input);

@@ -251,6 +251,7 @@ class EdgeEngine {
   // Scratch, to save allocations.
   std::vector<Decision> decisions_;
   model::Partial scratch_;
+  model::Batch plain_;
 };
 
 }  // namespace orla::stream

@@ -73,7 +73,7 @@ absl::Status EdgeEngine::refuse(std::size_t input, const model::InputBatch& batc
   Input& in = inputs_[numbers_[input]];
   if (absl::Status status = check(in, batch); !status.ok()) return status;
   receive(in, batch);
-  if (!batch.samples.times.empty()) in.state.ledger.dropped[reason] += batch.samples.times.size();
+  if (batch.samples.size() > 0) in.state.ledger.dropped[reason] += batch.samples.size();
   if (batch.end_of_input) end_input(input);
   return absl::OkStatus();
 }
