@@ -15,7 +15,7 @@ completed() {
 }
 
 status=0
-for level in "" query forecast outbox; do
+for level in "" query forecast outbox bench; do
   # shellcheck disable=SC2086  # the first level is no word at all
   listed=$(listed_commands "$orla" $level)
   # shellcheck disable=SC2086

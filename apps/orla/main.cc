@@ -13,9 +13,9 @@ constexpr char kAbout[] =
     "  orla settings                                               all settings of a fleet file\n";
 
 constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 1 --verify found a difference, or an outbox is damaged; 2 wrong usage or fleet file; 3 "
-    "draining ran out of time;\n"
-    "4 something failed; 5 a memory-only edge stopped with samples the cloud has not acknowledged.";
+    "Exit codes: 0 done; 1 --verify found a difference, an outbox is damaged, or a benchmark's result is wrong;\n"
+    "2 wrong usage or fleet file; 3 draining ran out of time; 4 something failed;\n"
+    "5 a memory-only edge stopped with samples the cloud has not acknowledged.";
 
 }  // namespace
 
@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   add_generate(app, chosen);
   add_forecast(app, chosen);
   add_outbox(app, chosen);
+  add_bench(app, chosen);
   add_version(app, chosen);
   try {
     app.parse(argc, argv);

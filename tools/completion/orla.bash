@@ -3,10 +3,11 @@
 # Commands are listed here (a test compares them with `orla --help`). Options are read from `orla COMMAND --help` once
 # per shell, so they are always those of the program that is called.
 
-_orla_commands="up node check status settings query generate forecast outbox version"
+_orla_commands="up node check status settings query generate forecast outbox bench version"
 _orla_query_commands="windows forecasts"
 _orla_forecast_commands="backtest"
 _orla_outbox_commands="inspect verify drain"
+_orla_bench_commands="replay"
 declare -gA _orla_options_of=()
 
 # _orla_options PROGRAM COMMAND...: the long options of a command.
@@ -52,7 +53,7 @@ _orla() {
   fi
   if [[ $current == -* ]]; then
     case $command in
-      query | forecast | outbox) _orla_reply -W "$(_orla_options "$program" "$command" ${second:+"$second"})" ;;
+      query | forecast | outbox | bench) _orla_reply -W "$(_orla_options "$program" "$command" ${second:+"$second"})" ;;
       *) _orla_reply -W "$(_orla_options "$program" "$command")" ;;
     esac
     return
@@ -81,6 +82,14 @@ _orla() {
       else
         compopt -o filenames 2>/dev/null
         _orla_reply -d
+      fi
+      ;;
+    bench)
+      if [[ -z $second ]]; then
+        _orla_reply -W "$_orla_bench_commands"
+      else
+        compopt -o filenames 2>/dev/null
+        _orla_reply -f
       fi
       ;;
     up | check | status)

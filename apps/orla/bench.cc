@@ -1,0 +1,113 @@
+// orla bench
+#include "bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "base/absl_view.h"
+#include "base/clock.h"
+#include "base/cpu_time.h"
+#include "commands.h"
+
+namespace orla::apps {
+
+namespace {
+
+constexpr Bench kBenches[] = {
+    {"replay", "Rows a second of a DEBS 2014 file: read, parsed, keyed, aggregated by plug and minute",
+     add_replay_bench},
+};
+
+double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+void print(const BenchReport& report, bool json) {
+  if (json) {
+    fmt::print("{}\n", report.dump());
+    return;
+  }
+  for (const auto& field : report.items()) {
+    const BenchReport& value = field.value();
+    std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
+    if (value.is_number_float()) {
+      const double number = value.get<double>();
+      shown = number >= 1000 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
+    }
+    fmt::print("{:<20} {}\n", field.key(), shown);
+  }
+}
+
+int run(const Bench& bench, const RunBench& work, const BenchOptions& options) {
+  const absl::StatusOr<BenchReport> found = work(options);
+  if (!found.ok()) {
+    fmt::print(stderr, "orla bench {}: {}\n", bench.name, base::message(found.status()));
+    return found.status().code() == absl::StatusCode::kInvalidArgument ? kUsage : kFailed;
+  }
+  BenchReport report;
+  report["bench"] = bench.name;
+  report.update(*found);
+  print(report, options.json);
+  const auto verified = report.find("verified");
+  return verified != report.end() && *verified == true ? kOk : kDifferent;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<BenchRun>> measure(const BenchOptions& options,
+                                              const std::function<absl::Status(const Timed& timed)>& once) {
+  const base::SystemClock clock;
+  std::vector<BenchRun> runs;
+  double measured = 0;
+  const Timed timed = [&](const std::function<absl::Status()>& work) {
+    const base::SteadyTime begin = clock.steady_now();
+    const std::chrono::nanoseconds cpu_begin = base::process_cpu_time();
+    const absl::Status status = work();
+    const std::chrono::nanoseconds cpu = base::process_cpu_time() - cpu_begin;
+    runs.push_back({seconds_of(clock.steady_now() - begin), seconds_of(cpu)});
+    measured += runs.back().seconds;
+    return status;
+  };
+  while (runs.size() < kLeastBenchRuns || measured < options.seconds) {
+    const std::size_t before = runs.size();
+    if (absl::Status status = once(timed); !status.ok()) return status;
+    if (runs.size() != before + 1) return absl::InternalError("a run was not measured exactly once");
+  }
+  return runs;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+BenchRun median_run(const std::vector<BenchRun>& runs) {
+  std::vector<double> seconds;
+  std::vector<double> cpu_seconds;
+  for (const BenchRun& run : runs) {
+    seconds.push_back(run.seconds);
+    cpu_seconds.push_back(run.cpu_seconds);
+  }
+  return {median(seconds), median(cpu_seconds)};
+}
+
+void add_bench(CLI::App& app, Chosen& chosen) {
+  CLI::App* group = app.add_subcommand("bench", "Measure this program on this machine, each result verified");
+  group->require_subcommand(1);
+  for (const Bench& bench : kBenches) {
+    CLI::App* command = group->add_subcommand(bench.name, bench.about);
+    auto options = std::make_shared<BenchOptions>();  // with the callback
+    const RunBench work = bench.add(*command);
+    command->add_flag("--json", options->json, "Print one JSON object");
+    command->add_option("--seconds", options->seconds, "Measure for about this long, and at least three runs")
+        ->check(CLI::Range(0.0, 86400.0))
+        ->capture_default_str();
+    command->callback([&bench, work, options, &chosen] {
+      chosen.run = [&bench, work, options] { return run(bench, work, *options); };
+    });
+  }
+}
+
+}  // namespace orla::apps
