@@ -11,6 +11,7 @@ find_package(CLI11 REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(GTest REQUIRED CONFIG)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 
 # Header only, compiled into the one file that reads TOML.
