@@ -18,7 +18,7 @@
 
 namespace orla::codec {
 
-// Samples of one frame at most, and runs. Decoding takes at most 48 MiB, whatever the bytes.
+// Samples of one frame at most, and runs. Decoding takes at most 100 MiB, whatever the bytes.
 inline constexpr std::size_t kMaxPackedSamples = std::size_t{1} << 20;
 
 struct PackedOptions {

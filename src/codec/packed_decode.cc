@@ -18,7 +18,7 @@ using model::Batch;
 namespace {
 
 // A compressed frame whose plain size is above this is refused unread: larger than any encoder makes.
-constexpr std::size_t kMaxPlainBytes = kMaxPackedSamples * 64;
+constexpr std::size_t kMaxPlainBytes = kMaxPackedSamples * 48;
 // zstd gives at least a byte for so many, or the frame is refused: memory stays in proportion to the bytes received.
 constexpr std::size_t kMaxRatio = 4096;
 
