@@ -231,13 +231,13 @@ void GrpcCall::write_next() {
     return;
   }
   const SendWindow::Next next = data_waits() ? SendWindow::Next::kMore : SendWindow::Next::kNothing;
-  if (counts && window_.sent(now, bytes.size(), next)) bytes.insert(0, kMark);
+  const bool marked = counts && window_.sent(now, bytes.size(), next);
   written_ = now;
   writing_ = true;
   writing_bytes_ = bytes.size();
   ++operations_;
   // What gRPC holds back for more to come would never be confirmed: more has to come for certain.
-  begin_write(std::move(bytes), may_write());
+  begin_write({std::move(bytes), marked, may_write()});
 }
 
 std::shared_ptr<GrpcCall> GrpcCall::advance() {

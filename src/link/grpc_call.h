@@ -71,7 +71,12 @@ class GrpcCall : public GrpcThread::Ticking, public std::enable_shared_from_this
   // The two ends. All are called with the lock held; what is begun completes on the carrier's thread, later, by the
   // matching *_done().
   virtual void begin_read() = 0;
-  virtual void begin_write(std::string bytes, bool more_follows) = 0;
+  struct Outgoing {
+    std::string bytes;
+    bool marked = false;        // kMark comes before them
+    bool more_follows = false;  // for certain
+  };
+  virtual void begin_write(Outgoing outgoing) = 0;
   // Everything has been sent and this end wants to go. True: finish() comes next; false: the peer has been told.
   virtual bool begin_close() = 0;
   virtual void begin_finish(const absl::Status& why) = 0;

@@ -71,11 +71,12 @@ absl::Status why_not_bound(const model::Address& address) {
   return absl::UnavailableError(fmt::format("cannot listen at {}, for a moment at least; try again", name));
 }
 
-grpc::ByteBuffer to_buffer(std::string bytes) {
+grpc::ByteBuffer to_buffer(std::string_view head, std::string bytes) {
   auto* const owned = new std::string(std::move(bytes));
-  const grpc::Slice slice(
-      owned->data(), owned->size(), [](void* kept) { delete static_cast<std::string*>(kept); }, owned);
-  return grpc::ByteBuffer(&slice, 1);
+  const grpc::Slice slices[] = {
+      grpc::Slice(head.data(), head.size()),
+      grpc::Slice(owned->data(), owned->size(), [](void* kept) { delete static_cast<std::string*>(kept); }, owned)};
+  return head.empty() ? grpc::ByteBuffer(slices + 1, 1) : grpc::ByteBuffer(slices, 2);
 }
 
 grpc::Slice one_slice(grpc::ByteBuffer& buffer) {

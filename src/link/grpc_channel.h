@@ -36,8 +36,8 @@ absl::StatusOr<std::string> grpc_target(std::string_view address);
 // Why a server could not listen at `address`, in words that name it.
 absl::Status why_not_bound(const model::Address& address);
 
-// A buffer that owns `bytes`, without copying them.
-grpc::ByteBuffer to_buffer(std::string bytes);
+// A buffer of `head`, which is copied, and of `bytes`, which are not.
+grpc::ByteBuffer to_buffer(std::string_view head, std::string bytes);
 // All bytes of a buffer in one piece.
 grpc::Slice one_slice(grpc::ByteBuffer& buffer);
 

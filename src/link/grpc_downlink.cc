@@ -57,10 +57,10 @@ class ParentCall final : public GrpcCall {
   };
 
   void begin_read() override { grpc_->stream.Read(&grpc_->incoming, &read_); }
-  void begin_write(std::string bytes, bool more_follows) override {
+  void begin_write(Outgoing outgoing) override {
     grpc::WriteOptions options;
-    if (more_follows) options.set_buffer_hint();
-    grpc_->stream.Write(to_buffer(std::move(bytes)), options, &written_);
+    if (outgoing.more_follows) options.set_buffer_hint();
+    grpc_->stream.Write(to_buffer(outgoing.marked ? kMark : "", std::move(outgoing.bytes)), options, &written_);
   }
   bool begin_close() override { return true; }
   void begin_finish(const absl::Status& why) override { grpc_->stream.Finish(to_grpc(why), &finished_); }

@@ -49,10 +49,10 @@ class ChildCall final : public GrpcCall {
   };
 
   void begin_read() override { grpc_->stream->Read(&grpc_->incoming, &read_); }
-  void begin_write(std::string bytes, bool more_follows) override {
+  void begin_write(Outgoing outgoing) override {
     grpc::WriteOptions options;
-    if (more_follows) options.set_buffer_hint();
-    grpc_->stream->Write(to_buffer(std::move(bytes)), options, &written_);
+    if (outgoing.more_follows) options.set_buffer_hint();
+    grpc_->stream->Write(to_buffer(outgoing.marked ? kMark : "", std::move(outgoing.bytes)), options, &written_);
   }
   bool begin_close() override {
     grpc_->stream->WritesDone(&closed_);

@@ -21,7 +21,7 @@ inline constexpr std::size_t kMinWindowBytes = 4 << 10;
 inline constexpr std::size_t kFirstWindowBytes = 16 << 10;  // of a link that nothing is known about
 inline constexpr std::size_t kMaxWindowBytes = 8 << 20;
 inline constexpr std::size_t kMinPieceBytes = 1 << 10;
-inline constexpr std::size_t kMaxPieceBytes = 256 << 10;
+inline constexpr std::size_t kMaxPieceBytes = 2 << 20;  // of the largest window: a frame on a fast link is not cut
 // Marks are an eighth of the window apart, within these bounds,
 inline constexpr std::size_t kMinMarkBytes = 1 << 10;
 inline constexpr std::size_t kMaxMarkBytes = 256 << 10;
