@@ -30,6 +30,19 @@ absl::StatusOr<FileLock> FileLock::acquire(const std::string& path) {
   return lock;
 }
 
+absl::StatusOr<FileLock> FileLock::acquire_within(const std::string& path, std::chrono::nanoseconds patience,
+                                                  const SystemClock& clock, const std::function<void()>& waits) {
+  constexpr std::chrono::milliseconds kLook{20};
+  const SteadyTime deadline = clock.steady_now() + patience;
+  absl::StatusOr<FileLock> lock = acquire(path);
+  if (absl::IsFailedPrecondition(lock.status())) waits();
+  while (absl::IsFailedPrecondition(lock.status()) && clock.steady_now() < deadline) {
+    clock.sleep(kLook);
+    lock = acquire(path);
+  }
+  return lock;
+}
+
 FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 FileLock& FileLock::operator=(FileLock&& other) noexcept {

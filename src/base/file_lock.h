@@ -1,9 +1,12 @@
 // One process at a time on one directory.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 
 namespace orla::base {
 
@@ -13,6 +16,10 @@ class FileLock {
  public:
   // Creates `path` when it is missing; its folder exists. FailedPrecondition when another holds the lock.
   static absl::StatusOr<FileLock> acquire(const std::string& path);
+  // The same, but for another holder that lets go within `patience`, as a killed process does once the kernel has ended
+  // all its threads. Blocks this thread; `waits` is called once, before.
+  static absl::StatusOr<FileLock> acquire_within(const std::string& path, std::chrono::nanoseconds patience,
+                                                 const SystemClock& clock, const std::function<void()>& waits);
 
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&& other) noexcept;
