@@ -68,7 +68,7 @@ TEST(ExitCodes, InterruptedInTheMiddleLeavesNothingBehind) {
 }
 
 TEST(ExitCodes, StateInUseIsRefusedAndItsUserGoesOn) {
-  FleetUnderTest fleet(FleetText{.edges = 1, .levels = 1, .houses = 1, .length = "4m", .speed = 100}.full());
+  FleetUnderTest fleet(FleetText{.edges = 1, .levels = 1, .houses = 1, .length = "4m", .speed = 30}.full());
   ASSERT_TRUE(fleet.up({"--verify"}));
   const base::Finished second =
       run_program({"up", fleet.fleet_path(), "--state", fleet.state().string(), "--for", "1s"});

@@ -209,7 +209,8 @@ json FleetUnderTest::status(const std::string& node) const {
       node::http_request("GET", address + "/api/v1/status", "", kAnswerPatience);
   if (!reply.ok() || reply->status != 200) return nullptr;
   json status = json::parse(reply->body, nullptr, false);
-  return status.is_object() && status.value("node", "") == node ? status : json(nullptr);
+  const bool up = status.is_object() && status.value("node", "") == node && status.at("recovering").is_null();
+  return up ? status : json(nullptr);
 }
 
 bool FleetUnderTest::stop(const std::string& node, int signal) {

@@ -73,7 +73,7 @@ class FleetUnderTest {
   // Nodes, by name, as they are now.
   int pid(const std::string& node) const;
   std::string http(const std::string& node) const;
-  nlohmann::json status(const std::string& node) const;  // null when it does not answer
+  nlohmann::json status(const std::string& node) const;  // null when it does not answer, or is not up yet
   // Sends a signal and waits until the process is gone; false when it is not within 8 s.
   bool stop(const std::string& node, int signal);
   // `orla node FLEET NAME`, and waits until it answers.

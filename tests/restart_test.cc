@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <optional>
+#include <thread>
+
 #include "base/clock.h"
+#include "base/file_lock.h"
+#include "base/files.h"
 #include "base/random.h"
 #include "tests/fleet_under_test.h"
 
@@ -113,6 +118,50 @@ TEST_P(RandomKills, OfAllRolesChangeNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Durability, RandomKills, ::testing::Values("disk", "memory"));
+
+// A fleet that has sent everything and is stopped and started again without new input is silent.
+TEST(Restart, CleanWithoutInputSendsNothing) {
+  FleetUnderTest fleet(FleetText{.edges = 2, .levels = 1, .houses = 2}.full());
+  ASSERT_TRUE(fleet.up({"--verify"}));
+  ASSERT_EQ(fleet.summary().at("exit_code"), 0);
+  const json before = fleet.status("cloud").at("cloud").at("origins");
+  const std::vector<std::string> nodes = {"edge-0", "edge-1", "agg-1", "cloud"};
+  for (const std::string& node : nodes) ASSERT_TRUE(fleet.stop(node, SIGTERM));
+  for (const std::string& node : nodes) ASSERT_TRUE(fleet.start(node));
+  for (const std::string node : {"edge-0", "edge-1", "agg-1"}) {
+    ASSERT_TRUE(fleet.wait_until(node, [](const json& s) { return s.at("uplink").at("connected").get<bool>(); }));
+  }
+  // Some heartbeats and commit intervals later.
+  const base::SystemClock clock;
+  clock.sleep(std::chrono::seconds(2));
+  for (const std::string node : {"edge-0", "edge-1", "agg-1"}) {
+    const json uplink = fleet.status(node).at("uplink");
+    EXPECT_EQ(uplink.at("connected"), true);
+    EXPECT_EQ(uplink.at("frames_sent"), 0) << node;
+  }
+  const json cloud = fleet.status("cloud");
+  EXPECT_EQ(cloud.at("chunks").at("received"), 0) << cloud.at("chunks");
+  EXPECT_EQ(cloud.at("cloud").at("windows_written"), 0);
+  EXPECT_EQ(cloud.at("cloud").at("origins"), before);
+}
+
+// What a killed process still holds for a moment is waited for, not for ever.
+TEST(Restart, WaitsForTheLockOfAProcessThatEnds) {
+  FleetUnderTest fleet(FleetText{.edges = 1, .levels = 0}.full());
+  for (const std::string node : {"cloud", "edge-0"}) {
+    const std::filesystem::path directory = fleet.state() / node;
+    ASSERT_TRUE(base::make_directories(directory).ok());
+    std::optional<base::FileLock> holder = base::FileLock::acquire(directory / "lock").value();
+    std::thread ends([&] {
+      EXPECT_TRUE(FleetUnderTest::until(std::chrono::seconds(20), [&] {
+        return fleet.log_of(node).find("waits up to 5 s for its end") != std::string::npos;
+      }));
+      holder.reset();
+    });
+    EXPECT_TRUE(fleet.start(node));
+    ends.join();
+  }
+}
 
 // A memory edge that loses its cloud for good says what is lost with it.
 TEST(Restart, MemoryEdgeSaysWhatItLeavesBehind) {

@@ -50,6 +50,22 @@ class ApiTest : public ::testing::Test {
   HttpHandler api_;
 };
 
+TEST_F(ApiTest, SaysHowFarANodeIsThatReadsItsState) {
+  EXPECT_TRUE(nlohmann::json::parse(ask("GET", "/api/v1/status").body).at("recovering").is_null());
+  status_ = NodeStatus();
+  status_.node = "edge-1";
+  status_.ready = "reads its state: 1 of 1024 MiB";
+  status_.recovering = {1 << 20, 1 << 30};
+  const nlohmann::json s = nlohmann::json::parse(ask("GET", "/api/v1/status").body);
+  EXPECT_EQ(s.at("node"), "edge-1");
+  EXPECT_EQ(s.at("ready"), false);
+  EXPECT_EQ(s.at("not_ready"), "reads its state: 1 of 1024 MiB");
+  EXPECT_EQ(s.at("recovering"), (nlohmann::json{{"read_bytes", 1 << 20}, {"all_bytes", 1 << 30}}));
+  EXPECT_EQ(ask("GET", "/").status, 200);
+  EXPECT_EQ(ask("GET", "/metrics").status, 200);
+  EXPECT_EQ(ask("GET", "/readyz").status, 503);
+}
+
 TEST_F(ApiTest, HealthAndReadiness) {
   EXPECT_EQ(ask("GET", "/healthz").status, 200);
   EXPECT_EQ(ask("GET", "/readyz").status, 200);

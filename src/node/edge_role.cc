@@ -121,6 +121,7 @@ absl::Status EdgeRole::start() {
 absl::Status EdgeRole::restore() {
   base::SteadyTime told = world_.clock.steady_now();
   absl::StatusOr<store::EdgeRecovery> recovery = store_->recover([&](std::uint64_t done, std::uint64_t all) {
+    if (watch_recovery_) watch_recovery_(done, all);
     if (world_.clock.steady_now() - told < kTellProgress) return;
     told = world_.clock.steady_now();
     world_.log.info("reads its state: {} of {} MiB", done >> 20, all >> 20);

@@ -35,6 +35,9 @@ class EdgeRole final : public Role {
   void stop_inputs() override;
   void fill(NodeStatus& status) const override;
 
+  // start() then tells, on the loop, how much of the state on disk it has read, and how much there is. Before start().
+  void watch_recovery(store::EdgeStore::Progress watch) { watch_recovery_ = std::move(watch); }
+
   // Takes what a sender pushed; `done` hears of it once it is durable, or why it is not. A push of a producer is
   // decided against those that came before it: a producer sends one at a time.
   void push(Push push, PushDone done);
@@ -125,6 +128,7 @@ class EdgeRole final : public Role {
   InputPump& pump_;
   Alarms alarms_;
   std::vector<Input> inputs_;
+  store::EdgeStore::Progress watch_recovery_;
   std::unique_ptr<stream::EdgeEngine> engine_;
   link::OriginCore origin_;
   link::Uplink uplink_;

@@ -51,6 +51,7 @@ void FleetWatch::poll(std::chrono::milliseconds patience) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     NodeView& view = nodes_[i];
     view.reachable = false;
+    view.recovered = -1;
     const std::optional<NodeAddresses> addresses = read_addresses(state_, view.node);
     if (!addresses || addresses->http.empty()) continue;
     const absl::StatusOr<HttpReply> reply = http_request("GET", addresses->http + "/api/v1/status", "", patience);
@@ -64,6 +65,11 @@ void FleetWatch::update(NodeView& view, Before& before, const std::string& statu
   // Another program on a port this node had once.
   if (!s.is_object() || s.value("node", "") != view.node || s.value("fleet", "") != fleet_.name) return;
   try {
+    if (const json& recovering = s.at("recovering"); !recovering.is_null()) {
+      const double all = recovering.at("all_bytes");
+      view.recovered = all > 0 ? recovering.at("read_bytes").get<double>() / all : 0;
+      return;
+    }
     view.pid = s.at("pid");
     view.listen = s.at("listen");
     view.http = s.at("http");
@@ -73,7 +79,7 @@ void FleetWatch::update(NodeView& view, Before& before, const std::string& statu
     view.errors = s.at("alarms").get<std::vector<std::string>>();
     view.inputs.clear();
     view.rejections.clear();
-    view.received = view.late = view.rejected = 0;
+    view.received = view.late = view.rejected = view.dropped = 0;
     view.progress = -1;
     view.inputs_done = true;
     for (const json& input : s.at("inputs")) {
@@ -84,6 +90,7 @@ void FleetWatch::update(NodeView& view, Before& before, const std::string& statu
       view.received += report.ledger.received;
       view.late += report.ledger.late.count;
       view.rejected += report.ledger.rejected_total();
+      view.dropped += report.ledger.dropped_total();
       for (const json& r : input.at("rejections")) {
         view.rejections.push_back(
             where(input.at("input")) +

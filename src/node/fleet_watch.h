@@ -20,6 +20,7 @@ struct NodeView {
   std::string http;
   std::int64_t pid = 0;
   bool reachable = false;
+  double recovered = -1;  // not reachable, but reads what an earlier process left: so much of it, 0..1
   bool ready = false;
   bool drained = false;
   double in_per_s = 0;     // samples (edges) or frames
@@ -29,6 +30,7 @@ struct NodeView {
   std::uint64_t received = 0;  // samples (edges)
   std::uint64_t late = 0;
   std::uint64_t rejected = 0;
+  std::uint64_t dropped = 0;
   double progress = -1;  // the slowest of its inputs; negative: unknown
   bool inputs_done = false;
   std::vector<std::string> errors;            // inputs that failed, alarms

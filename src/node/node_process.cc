@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <future>
 #include <memory>
@@ -40,6 +41,8 @@ constexpr std::chrono::seconds kStatusPatience{5};
 constexpr std::chrono::milliseconds kMeterPeriod{500};
 constexpr std::chrono::milliseconds kDrainPoll{50};
 constexpr std::chrono::seconds kTellDrain{2};
+// A process that was killed holds its lock until the kernel has ended its last thread.
+constexpr std::chrono::seconds kLockPatience{5};
 
 // Rates over the last few seconds.
 class Meter {
@@ -91,6 +94,8 @@ class NodeProcess {
     });
     if (!watcher.ok()) return fail(watcher.status());
     if (absl::Status status = build(); !status.ok()) return fail(status);
+    // An edge that was killed with a full outbox reads for seconds, and says so to who asks.
+    if (absl::Status status = serve(); !status.ok()) return fail(status);
     if (absl::Status status = on_loop<absl::Status>([this] {
           if (options_.drain_limit) role_->stop_inputs();
           return role_->start();
@@ -98,7 +103,7 @@ class NodeProcess {
         !status.ok()) {
       return fail(status);
     }
-    if (absl::Status status = serve(); !status.ok()) return fail(status);
+    if (absl::Status status = announce(); !status.ok()) return fail(status);
     log_.info("{}{} runs{}{}", model::to_string(spec_.layer), spec_.site.empty() ? "" : " of site " + spec_.site,
               addresses_.listen.empty() ? "" : fmt::format(", listens on {}", addresses_.listen),
               addresses_.http.empty() ? "" : fmt::format(", status page http://{}/", addresses_.http));
@@ -160,11 +165,17 @@ class NodeProcess {
 
   absl::Status build() {
     if (absl::Status status = base::make_directories(directory_); !status.ok()) return status;
-    // A node runs once. The stores lock the directory themselves; a node without one would take the other's address.
+    // A node runs once. A node without a store would take the other's address.
+    absl::StatusOr<base::FileLock> lock =
+        base::FileLock::acquire_within(directory_ / "lock", kLockPatience, clock_, [this] {
+          log_.info("another process still holds {}: waits up to {} s for its end", (directory_ / "lock").string(),
+                    kLockPatience.count());
+        });
+    if (!lock.ok()) return lock.status();
     if (spec_.layer == model::Layer::kAggregator || spec_.durability == model::Durability::kMemory) {
-      absl::StatusOr<base::FileLock> lock = base::FileLock::acquire(directory_ / "lock");
-      if (!lock.ok()) return lock.status();
       lock_.emplace(*std::move(lock));
+    } else {
+      lock = absl::CancelledError("the store locks the directory itself");
     }
     const World world{loop_, clock_, random_, log_};
     link::GrpcOptions carrier;
@@ -183,6 +194,10 @@ class NodeProcess {
         pump_ = std::make_unique<ThreadInputPump>(loop_, clock_);
         role_ = on_loop<std::unique_ptr<Role>>([&] {
           auto edge = std::make_unique<EdgeRole>(plan_, spec_, world, edge_store_.get(), *uplink_, *pump_);
+          edge->watch_recovery([this](std::uint64_t done, std::uint64_t all) {
+            recovery_read_ = done;
+            recovery_all_ = all;
+          });
           push_ = make_push_service(*edge);
           return edge;
         });
@@ -215,6 +230,7 @@ class NodeProcess {
     limits.samples = static_cast<std::size_t>(limit(plan_.fleet, "push_samples"));
     limits.waiting_bytes = static_cast<std::size_t>(limit(plan_.fleet, "push_waiting_bytes"));
     return std::make_shared<PushService>(input->key, clock_, limits, [this, &edge](Push push, PushDone done) {
+      if (!started_role_) return done({PushOutcome::Kind::kBusy, "this node still reads its state", 0, 0, 0, 0});
       auto held = std::make_shared<Push>(std::move(push));  // with copies of the std::function
       loop_.post([&edge, held, done = std::move(done)]() mutable { edge.push(std::move(*held), std::move(done)); });
     });
@@ -222,11 +238,6 @@ class NodeProcess {
 
   absl::Status serve() {
     addresses_.pid = getpid();
-    addresses_.listen = on_loop<std::string>([this] {
-      NodeStatus status;
-      role_->fill(status);
-      return status.listen;
-    });
     // Every node can be asked how it is; without an address of its own it takes any free port.
     const std::string http = spec_.http.empty() ? "127.0.0.1:0" : spec_.http;
     ApiParts parts;
@@ -246,7 +257,16 @@ class NodeProcess {
     if (!server.ok()) return server.status();
     http_ = *std::move(server);
     addresses_.http = http_->address();
+    // Children look for the address of their parent here: a node that has some is not written down before it listens.
+    return spec_.layer == model::Layer::kEdge ? write_addresses(options_.state, spec_.name, addresses_)
+                                              : absl::OkStatus();
+  }
+
+  absl::Status announce() {
     on_loop<int>([this] {
+      NodeStatus now;
+      role_->fill(now);
+      addresses_.listen = now.listen;
       meter_ticker_ = std::make_unique<Ticker>(loop_, kMeterPeriod, [this] {
         NodeStatus status;
         role_->fill(status);
@@ -255,22 +275,38 @@ class NodeProcess {
       });
       return 0;
     });
+    started_role_ = true;
     return write_addresses(options_.state, spec_.name, addresses_);
+  }
+
+  void fill_identity(NodeStatus& status) const {
+    status.node = spec_.name;
+    status.layer = spec_.layer;
+    status.site = spec_.site;
+    status.fleet = plan_.fleet.name;
+    status.version = base::Version();
+    status.pid = addresses_.pid;
+    status.uptime_s = std::chrono::duration<double>(clock_.steady_now() - started_).count();
+  }
+
+  // Before the role has started, when the loop may be busy with that for long.
+  NodeStatus recovering() const {
+    NodeStatus status;
+    fill_identity(status);
+    status.recovering = {recovery_read_, recovery_all_};
+    status.ready = fmt::format("reads its state: {} of {} MiB", status.recovering->read_bytes >> 20,
+                               status.recovering->all_bytes >> 20);
+    return status;
   }
 
   // On an HTTP worker.
   absl::StatusOr<NodeStatus> status() {
+    if (!started_role_) return recovering();
     auto result = std::make_shared<std::promise<NodeStatus>>();  // with the task, which may run after we gave up
     std::future<NodeStatus> future = result->get_future();
     loop_.post([this, result] {
       NodeStatus status;
-      status.node = spec_.name;
-      status.layer = spec_.layer;
-      status.site = spec_.site;
-      status.fleet = plan_.fleet.name;
-      status.version = base::Version();
-      status.pid = addresses_.pid;
-      status.uptime_s = std::chrono::duration<double>(clock_.steady_now() - started_).count();
+      fill_identity(status);
       role_->fill(status);
       if (status.push && push_) push_->fill(*status.push);
       status.http = addresses_.http;
@@ -307,7 +343,10 @@ class NodeProcess {
   const std::filesystem::path directory_;
   const base::SteadyTime started_;
   std::optional<base::FileLock> lock_;
-  NodeAddresses addresses_;
+  NodeAddresses addresses_;  // as of announce() not changed any more
+  std::atomic<bool> started_role_{false};
+  std::atomic<std::uint64_t> recovery_read_{0};  // of the state on disk, while the role starts
+  std::atomic<std::uint64_t> recovery_all_{0};
   Meter meter_;  // on the loop
   std::unique_ptr<store::SegmentEdgeStore> edge_store_;
   std::unique_ptr<store::SqliteCloudStore> cloud_store_;

@@ -115,6 +115,12 @@ struct CloudStatus {
   std::vector<ForecastLine> latest_forecasts;
 };
 
+// A node that still reads what an earlier process left. It knows nothing else of itself yet.
+struct RecoveryStatus {
+  std::uint64_t read_bytes = 0;
+  std::uint64_t all_bytes = 0;  // 0: not known yet
+};
+
 struct NodeStatus {
   std::string node;
   model::Layer layer = model::Layer::kEdge;
@@ -136,6 +142,7 @@ struct NodeStatus {
   double bytes_in_per_s = 0;
   double bytes_out_per_s = 0;
   std::vector<InputStatus> inputs;
+  std::optional<RecoveryStatus> recovering;
   std::optional<PushStatus> push;  // edges that have a push input
   std::optional<UplinkStatus> uplink;
   std::optional<OutboxStatus> outbox;

@@ -124,6 +124,10 @@ std::string status_json(const NodeStatus& s) {
               {"bytes_out_per_s", s.bytes_out_per_s},
               {"commit_failures", s.commit_failures},
               {"alarms", s.alarms}};
+  out["recovering"] = nullptr;
+  if (s.recovering) {
+    out["recovering"] = {{"read_bytes", s.recovering->read_bytes}, {"all_bytes", s.recovering->all_bytes}};
+  }
   json inputs = json::array();
   for (const InputStatus& input : s.inputs) inputs.push_back(input_json(input));
   out["inputs"] = std::move(inputs);

@@ -36,6 +36,8 @@ constexpr std::chrono::milliseconds kLook{500};
 constexpr std::chrono::milliseconds kAnswerPatience{1500};
 constexpr std::chrono::seconds kLineEvery{5};
 constexpr std::chrono::seconds kStopPatience{6};
+// A process that was killed holds its lock until the kernel has ended its last thread.
+constexpr std::chrono::seconds kLockPatience{5};
 constexpr std::size_t kForecastsPerStep = 2;
 
 class Supervisor {
@@ -100,7 +102,10 @@ class Supervisor {
       if (absl::Status status = base::make_directories(state_); !status.ok()) return status;
     }
     // Two runs in one directory would take each other's nodes for their own, and stop them. No node has this name.
-    absl::StatusOr<base::FileLock> lock = base::FileLock::acquire(state_ / ".lock");
+    absl::StatusOr<base::FileLock> lock = base::FileLock::acquire_within(state_ / ".lock", kLockPatience, clock_, [] {
+      fmt::print(stderr, "orla up: another run still uses this state directory: waits up to {} s for its end\n",
+                 kLockPatience.count());
+    });
     if (!lock.ok()) return lock.status();
     lock_.emplace(*std::move(lock));
     return record_.write(state_, getpid());
@@ -114,9 +119,14 @@ class Supervisor {
         if (absl::Status status = start_node(spec); !status.ok()) return status;
       }
     }
-    const base::SteadyTime deadline = clock_.steady_now() + kStartPatience;
+    base::SteadyTime deadline = clock_.steady_now() + kStartPatience;
     while (!interrupted_) {
       watch_->poll(kAnswerPatience);
+      // One that was killed with a full outbox gets the time it needs.
+      const auto recovers = [](const NodeView& n) { return n.recovered >= 0; };
+      if (std::any_of(watch_->nodes().begin(), watch_->nodes().end(), recovers)) {
+        deadline = clock_.steady_now() + kStartPatience;
+      }
       const bool all = std::all_of(nodes_.begin(), nodes_.end(), [this](const Node& n) {
         const NodeView& view = watch_->node(n.spec->name);
         return view.reachable && view.pid == n.process->pid();

@@ -23,6 +23,7 @@ std::string short_number(double n) {
 }
 
 std::string state_of(const NodeView& n) {
+  if (n.recovered >= 0) return fmt::format("reads its state: {:.0f}%", n.recovered * 100);
   if (!n.reachable) return "down";
   if (!n.errors.empty()) return "trouble";
   if (!n.ready) return "waits";
@@ -83,14 +84,14 @@ std::string started_json(const std::string& fleet, const std::vector<NodeView>& 
 }
 
 std::string live_table(const std::vector<NodeView>& nodes, double progress) {
-  std::string out = fmt::format("{:<16} {:<11} {:>8} {:>8} {:>8} {:>7} {:>9} {:>9}  {}\n", "node", "layer", "in/s",
-                                "out/s", "bytes/s", "lag", "late", "rejected", "state");
+  std::string out = fmt::format("{:<16} {:<11} {:>8} {:>8} {:>8} {:>7} {:>9} {:>9} {:>9}  {}\n", "node", "layer",
+                                "in/s", "out/s", "bytes/s", "lag", "late", "rejected", "dropped", "state");
   for (const NodeView& n : nodes) {
     const bool edge = n.layer == model::Layer::kEdge;
-    out += fmt::format("{:<16} {:<11} {:>8} {:>8} {:>8} {:>7} {:>9} {:>9}  {}\n", n.node, model::to_string(n.layer),
+    out += fmt::format("{:<16} {:<11} {:>8} {:>8} {:>8} {:>7} {:>9} {:>9} {:>9}  {}\n", n.node, model::to_string(n.layer),
                        short_number(n.in_per_s), short_number(n.out_per_s), short_number(n.bytes_per_s),
                        n.lag_s < 0 ? "-" : fmt::format("{:.1f}s", n.lag_s), edge ? grouped(n.late) : "-",
-                       edge ? grouped(n.rejected) : "-", state_of(n));
+                       edge ? grouped(n.rejected) : "-", edge ? grouped(n.dropped) : "-", state_of(n));
   }
   if (progress >= 0) {
     constexpr int kWidth = 40;
@@ -110,7 +111,7 @@ std::string live_line(const std::vector<NodeView>& nodes, double progress) {
     received += n.received;
     if (n.layer == model::Layer::kEdge) rate += n.in_per_s;
     lag = std::max(lag, n.lag_s);
-    if (!n.reachable) down += " " + n.node;
+    if (!n.reachable && n.recovered < 0) down += " " + n.node;
   }
   return fmt::format("{} measurements, {}/s, lag {:.1f}s{}{}\n", grouped(received), short_number(rate), lag,
                      progress >= 0 ? fmt::format(", replay {:.0f}%", progress * 100) : "",

@@ -86,6 +86,11 @@ TEST(UpReport, TheTableHasALinePerNodeAndTheProgress) {
   EXPECT_NE(table.find("1.23M"), std::string::npos);
   EXPECT_NE(table.find("down"), std::string::npos);
   EXPECT_NE(table.find("50%"), std::string::npos);
+  // One that is not up yet is not down.
+  EXPECT_NE(live_line({cloud}, -1).find("down: cloud"), std::string::npos);
+  cloud.recovered = 0.254;
+  EXPECT_NE(live_table({cloud}, -1).find("reads its state: 25%"), std::string::npos);
+  EXPECT_EQ(live_line({cloud}, -1).find("down"), std::string::npos);
 }
 
 }  // namespace
