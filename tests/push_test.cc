@@ -245,6 +245,36 @@ TEST(Push, SaysWhatIsWrongAndKeepsTheRest) {
   EXPECT_EQ(status.at("push").at("answers").at("429"), 1);
 }
 
+// The first sample that a series, and its edge, ever sees is a day ahead: it is refused by itself.
+TEST(Push, AFirstSampleFromTheFutureHarmsNobody) {
+  FleetUnderTest fleet(fleet_text("disk"));
+  ASSERT_TRUE(fleet.up());
+  PushClient client;
+  client.connect_to(fleet.http("edge-0"));
+  const base::SystemClock clock;
+  const auto now = [&] { return std::chrono::floor<std::chrono::seconds>(clock.wall_now()).time_since_epoch().count(); };
+  const auto ahead = client.push(fmt::format("m,host=h0 value=7i {}\n", now() + 86'400));
+  ASSERT_TRUE(ahead);
+  EXPECT_EQ(ahead->status, 400) << ahead->body;
+  EXPECT_NE(ahead->body.find("`future`"), std::string::npos) << ahead->body;
+  // The same series and another one, at their times, in one push with a second jumper.
+  const auto rest =
+      client.push(fmt::format("m,host=h0 value=1i {0}\nm,host=h1 value=2i {0}\nm,host=h1 value=9i {1}\n", now() - 120,
+                              now() + 3 * 86'400));
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(rest->status, 400) << rest->body;
+  const auto later = client.push(fmt::format("m,host=h0 value=4i {0}\nm,host=h1 value=8i {0}\n", now() - 60));
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->status, 204) << later->body;
+  drain(fleet);
+  EXPECT_EQ(held(fleet), std::pair(std::int64_t{4}, 15.0));
+  const json input = fleet.status("edge-0").at("inputs").at(0);
+  EXPECT_EQ(input.at("received"), 6);
+  EXPECT_EQ(input.at("aggregated"), 4);
+  EXPECT_EQ(input.at("late"), 0);
+  EXPECT_EQ(input.at("rejected_by_reason"), (json{{"future", 2}}));
+}
+
 TEST(Push, AFullOutboxPushesBackAndRecovers) {
   FleetUnderTest fleet(fleet_text("disk", "outbox_bytes = 1048576\n"));
   ASSERT_TRUE(fleet.up());
