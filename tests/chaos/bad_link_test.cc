@@ -92,7 +92,7 @@ class BadLink : public ::testing::Test {
           node::http_request("GET", at->http + "/api/v1/status", "", milliseconds(2'000));
       if (reply.ok() && reply->status == 200) out = json::parse(reply->body, nullptr, false);
     }).join();
-    return out.is_object() ? out : json(nullptr);
+    return out.is_object() && out.at("recovering").is_null() ? out : json(nullptr);
   }
   template <typename Condition>
   bool until(seconds timeout, const std::string& node, Condition condition) const {
@@ -166,7 +166,10 @@ TEST_F(BadLink, ThatIsSlowKeepsItsSessionAndMakesSteadyProgress) {
   fmt::print("{} bytes over {} bytes/s in {:.1f} s, longest pause between acknowledgements {} ms, sessions {} -> {}\n",
              backlog, rate, took, longest.count(), first.at("uplink").at("connects").get<int>(),
              last.at("uplink").at("connects").get<int>());
-  EXPECT_EQ(last.at("uplink").at("connects"), first.at("uplink").at("connects")) << "heartbeats were not kept";
+  EXPECT_EQ(last.at("uplink").at("connects"), first.at("uplink").at("connects"))
+      << "heartbeats were not kept; the edge says:\n"
+      << fleet->log_of("edge-0") << "the cloud says:\n"
+      << fleet->log_of("cloud");
   expect_exact();
 }
 
