@@ -252,15 +252,16 @@ TEST(Push, AFirstSampleFromTheFutureHarmsNobody) {
   PushClient client;
   client.connect_to(fleet.http("edge-0"));
   const base::SystemClock clock;
-  const auto now = [&] { return std::chrono::floor<std::chrono::seconds>(clock.wall_now()).time_since_epoch().count(); };
+  const auto now = [&] {
+    return std::chrono::floor<std::chrono::seconds>(clock.wall_now()).time_since_epoch().count();
+  };
   const auto ahead = client.push(fmt::format("m,host=h0 value=7i {}\n", now() + 86'400));
   ASSERT_TRUE(ahead);
   EXPECT_EQ(ahead->status, 400) << ahead->body;
   EXPECT_NE(ahead->body.find("`future`"), std::string::npos) << ahead->body;
   // The same series and another one, at their times, in one push with a second jumper.
-  const auto rest =
-      client.push(fmt::format("m,host=h0 value=1i {0}\nm,host=h1 value=2i {0}\nm,host=h1 value=9i {1}\n", now() - 120,
-                              now() + 3 * 86'400));
+  const auto rest = client.push(fmt::format("m,host=h0 value=1i {0}\nm,host=h1 value=2i {0}\nm,host=h1 value=9i {1}\n",
+                                            now() - 120, now() + 3 * 86'400));
   ASSERT_TRUE(rest);
   EXPECT_EQ(rest->status, 400) << rest->body;
   const auto later = client.push(fmt::format("m,host=h0 value=4i {0}\nm,host=h1 value=8i {0}\n", now() - 60));

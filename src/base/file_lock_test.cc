@@ -43,10 +43,9 @@ TEST(FileLock, IsWaitedForWithinBounds) {
               }).ok());
   later.join();
   // What waiting does not help is said at once.
-  EXPECT_EQ(FileLock::acquire_within(directory.path() / "nothing/lock", std::chrono::minutes(1), clock, tell)
-                .status()
-                .code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(
+      FileLock::acquire_within(directory.path() / "nothing/lock", std::chrono::minutes(1), clock, tell).status().code(),
+      absl::StatusCode::kNotFound);
   EXPECT_EQ(told, 1);
 }
 

@@ -75,7 +75,8 @@ grpc::ByteBuffer to_buffer(std::string_view head, std::string bytes) {
   auto* const owned = new std::string(std::move(bytes));
   const grpc::Slice slices[] = {
       grpc::Slice(head.data(), head.size()),
-      grpc::Slice(owned->data(), owned->size(), [](void* kept) { delete static_cast<std::string*>(kept); }, owned)};
+      grpc::Slice(
+          owned->data(), owned->size(), [](void* kept) { delete static_cast<std::string*>(kept); }, owned)};
   return head.empty() ? grpc::ByteBuffer(slices + 1, 1) : grpc::ByteBuffer(slices, 2);
 }
 

@@ -88,10 +88,11 @@ std::string live_table(const std::vector<NodeView>& nodes, double progress) {
                                 "in/s", "out/s", "bytes/s", "lag", "late", "rejected", "dropped", "state");
   for (const NodeView& n : nodes) {
     const bool edge = n.layer == model::Layer::kEdge;
-    out += fmt::format("{:<16} {:<11} {:>8} {:>8} {:>8} {:>7} {:>9} {:>9} {:>9}  {}\n", n.node, model::to_string(n.layer),
-                       short_number(n.in_per_s), short_number(n.out_per_s), short_number(n.bytes_per_s),
-                       n.lag_s < 0 ? "-" : fmt::format("{:.1f}s", n.lag_s), edge ? grouped(n.late) : "-",
-                       edge ? grouped(n.rejected) : "-", edge ? grouped(n.dropped) : "-", state_of(n));
+    out +=
+        fmt::format("{:<16} {:<11} {:>8} {:>8} {:>8} {:>7} {:>9} {:>9} {:>9}  {}\n", n.node, model::to_string(n.layer),
+                    short_number(n.in_per_s), short_number(n.out_per_s), short_number(n.bytes_per_s),
+                    n.lag_s < 0 ? "-" : fmt::format("{:.1f}s", n.lag_s), edge ? grouped(n.late) : "-",
+                    edge ? grouped(n.rejected) : "-", edge ? grouped(n.dropped) : "-", state_of(n));
   }
   if (progress >= 0) {
     constexpr int kWidth = 40;

@@ -33,9 +33,10 @@ std::string lines(std::int64_t first, std::int64_t count) {
 
 class Acknowledged : public ::testing::TestWithParam<int> {
  protected:
-  FleetUnderTest fleet{FleetText{.edges = 1, .levels = 0}.nodes() +
-                       "[[metric]]\nname = \"m_value\"\n[[input]]\nnode = \"edge-0\"\nkind = \"push\"\n[[rollup]]\n"
-                       "name = \"values\"\nmetric = \"m_value\"\nby = [\"host\"]\nslice = \"1s\"\nwindows = [\"1m\"]\n"};
+  FleetUnderTest fleet{
+      FleetText{.edges = 1, .levels = 0}.nodes() +
+      "[[metric]]\nname = \"m_value\"\n[[input]]\nnode = \"edge-0\"\nkind = \"push\"\n[[rollup]]\n"
+      "name = \"values\"\nmetric = \"m_value\"\nby = [\"host\"]\nslice = \"1s\"\nwindows = [\"1m\"]\n"};
 };
 
 // Seconds from the last acknowledgement to the kill.
