@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "fmt/format.h"
+#include "stream/edge_engine_columns.h"
 
 namespace orla::stream {
 
@@ -107,6 +108,7 @@ std::uint32_t EdgeEngine::add_series(const model::Series& series, std::size_t me
   series_numbers_.emplace(identities_.back(), number);
   definitions_.push_back(series);
   series_.emplace_back().metric = metric;
+  tallies_.emplace_back();
   if (metric != kNoMetric) metrics_[metric].fed = true;
   return number;
 }
@@ -210,14 +212,12 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
   Input& in = inputs_[number];
   receive(in, batch);
   model::Ledger& ledger = in.state.ledger;
-  const Batch* samples = &batch.samples;
-  if (!samples->paces.empty() || !samples->scaled.empty()) {
-    plain_ = *samples;
-    plain_.make_plain();
-    samples = &plain_;
-  }
-  for (const Batch::Run& run : samples->runs) {
-    const std::uint64_t count = run.end - run.begin;
+  const Columns columns = columns_of(number, batch.samples);
+  std::uint64_t tallied = 0;
+  Time newest = model::kMinTime;
+  for (std::size_t r = 0; r < batch.samples.runs.size(); ++r) {
+    const Batch::Run& run = batch.samples.runs[r];
+    const std::uint32_t count = run.end - run.begin;
     if (count == 0) continue;
     const std::uint32_t series = in.series[index(run.series)];
     switch (series) {
@@ -231,8 +231,16 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
         ledger.dropped["group_limit"] += count;
         break;
       default:
-        accept_run(number, series, *samples, run);
+        const std::uint32_t done = tally_run(series, columns, r);
+        if (done > 0) newest = std::max(newest, columns.time(r, run.begin + done - 1));
+        tallied += done;
+        if (done < count) accept_run(series, columns, r, run.begin + done);
     }
+  }
+  if (tallied > 0) {
+    ledger.aggregated += tallied;
+    publish_due_ = true;
+    accepted(in, newest);
   }
   if (batch.end_of_input) end_input(input);
   return absl::OkStatus();
@@ -249,8 +257,11 @@ AcceptanceRules EdgeEngine::rules_for(const Input& input, const Metric& metric) 
   return rules;
 }
 
-void EdgeEngine::accept_run(std::uint32_t input, std::uint32_t series, const Batch& batch, const Batch::Run& run) {
+// Samples of the run from `begin` on, with all that can happen to them.
+void EdgeEngine::accept_run(std::uint32_t series, const Columns& columns, std::size_t r, std::uint32_t begin) {
+  settle_tally(series);
   Series& s = series_[series];
+  const std::uint32_t input = columns.input();
   Input& in = inputs_[input];
   if (s.input != input) {
     s.input = input;
@@ -259,23 +270,22 @@ void EdgeEngine::accept_run(std::uint32_t input, std::uint32_t series, const Bat
   }
   if (s.generation != generation_) s.to = model::kMinTime;  // its rows may be gone
   const AcceptanceRules rules = rules_for(in, metrics_[s.metric]);
-  const Time* const times = batch.times.data();
-  const double* const values = batch.values.data();
+  const auto [times, values] = columns.plain(r, begin, plain_);
   const Time watermark_before = s.acceptance.watermark();
   Acceptance::Plain plain = s.acceptance.plain(rules);
   Time newest = model::kMinTime;
-  std::uint32_t begin = run.begin;  // accepted and not yet folded, all for the same rows: [begin, i)
-  const auto fold_until = [&](std::uint32_t end) {
-    if (begin == end) return;
-    fold(s, input, times + begin, values + begin, end - begin);
-    in.state.ledger.aggregated += end - begin;
-    begin = end;
+  std::size_t from = 0;  // accepted and not yet folded, all for the same rows: [from, i)
+  const auto fold_until = [&, times = times, values = values](std::size_t end) {
+    if (from == end) return;
+    fold(s, input, times.data() + from, values.data() + from, end - from);
+    in.state.ledger.aggregated += end - from;
+    from = end;
   };
-  for (std::uint32_t i = run.begin; i < run.end; ++i) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
     const Time time = times[i];
     if (time < plain.from || time > plain.to || !std::isfinite(values[i])) [[unlikely]] {
       fold_until(i);
-      begin = i + 1;
+      from = i + 1;
       decide_one(series, HeldSample{time, values[i] + 0.0, input}, rules);
       plain = s.acceptance.plain(rules);
       continue;
@@ -290,7 +300,7 @@ void EdgeEngine::accept_run(std::uint32_t input, std::uint32_t series, const Bat
       locate(s, time);
     }
   }
-  fold_until(run.end);
+  fold_until(times.size());
   if (newest != model::kMinTime) accepted(in, newest);
   if (s.acceptance.watermark() != watermark_before) {
     mark_changed(series);
@@ -390,11 +400,14 @@ void EdgeEngine::fold(Series& series, std::uint32_t input, const Time* times, co
     for (std::size_t k = 0; k < slots; ++k)
       for (std::size_t i = 0; i < count; ++i) slot[k].row->content.partial.add(times[i], values[i], metric.decimals);
   }
-  for (std::size_t k = 0; k < slots; ++k) {
-    rows_.mark_changed(*slot[k].row);
-    Stream& stream = streams_[slot[k].stream];
-    if (stream.emit > model::Duration::zero() && !stream.emit_since) stream.emit_since = clock_;
-  }
+  for (std::size_t k = 0; k < slots; ++k) note_change(slot[k]);
+}
+
+// The slot's row has samples that were not there.
+void EdgeEngine::note_change(const Slot& slot) {
+  rows_.mark_changed(*slot.row);
+  Stream& stream = streams_[slot.stream];
+  if (stream.emit > model::Duration::zero() && !stream.emit_since) stream.emit_since = clock_;
 }
 
 void EdgeEngine::mark_changed(std::uint32_t series) {

@@ -23,6 +23,7 @@
 #include "model/plan.h"
 #include "stream/acceptance.h"
 #include "stream/open_rows.h"
+#include "stream/tally.h"
 
 namespace orla::stream {
 
@@ -92,7 +93,7 @@ class EdgeEngine {
   std::optional<Sealed> seal(SealScope scope, SealWhen when);
   // What changed since the last take_changes() or restore().
   model::EdgeState take_changes();
-  model::EdgeState snapshot() const;
+  model::EdgeState snapshot();
 
   const model::InputState& input(std::size_t input) const { return inputs_[numbers_[input]].state; }
   // How many series the input has defined in this life; its next one has this number.
@@ -164,6 +165,8 @@ class EdgeEngine {
     bool changed = false;          // since take_changes()
   };
   static constexpr std::size_t kNoMetric = SIZE_MAX;
+  // What a batch is to the fast path.
+  struct Columns;
 
   // edge_engine.cc
   // What applied and refused batches have in common: names, position, accounts of what arrived.
@@ -176,15 +179,24 @@ class EdgeEngine {
   std::optional<std::uint32_t> place(const model::Series& series, std::size_t metric);
   std::uint32_t add_series(const model::Series& series, std::size_t metric);
   void add_group(model::GroupDef group, std::size_t stream);
-  void accept_run(std::uint32_t input, std::uint32_t series, const model::Batch& batch, const model::Batch::Run& run);
+  void accept_run(std::uint32_t series, const Columns& columns, std::size_t run, std::uint32_t begin);
   void decide_one(std::uint32_t series, const model::HeldSample& sample, const AcceptanceRules& rules);
   void reject_held(std::uint32_t series);
   void settle(std::uint32_t series);
   void locate(Series& series, model::Time time);
   void fold(Series& series, std::uint32_t input, const model::Time* times, const double* values, std::size_t count);
+  void note_change(const Slot& slot);
   void mark_changed(std::uint32_t series);
   void accepted(Input& input, model::Time newest);
   AcceptanceRules rules_for(const Input& input, const Metric& metric) const;
+
+  // edge_engine_runs.cc
+  Columns columns_of(std::uint32_t input, const model::Batch& batch);
+  std::uint32_t tally_run(std::uint32_t series, const Columns& columns, std::size_t run);
+  std::uint32_t tally_long_run(std::uint32_t series, const Columns& columns, std::size_t run);
+  bool touch(std::uint32_t series, const Columns& columns, model::Time time);
+  void settle_tally(std::uint32_t series);
+  void settle_tallies();
 
   // edge_engine_seal.cc
   void publish();
@@ -231,6 +243,8 @@ class EdgeEngine {
   std::vector<model::Series> definitions_;
   std::deque<std::string> identities_;
   absl::flat_hash_map<std::string_view, std::uint32_t> series_numbers_;  // keys are in identities_
+  std::vector<Tally> tallies_;                                           // parallel to series_
+  std::vector<std::uint32_t> touched_;                                   // series whose tally is open
   std::vector<Slot> slots_;
   std::vector<model::GroupDef> groups_;
   std::vector<std::size_t> group_streams_;  // by GroupId: index into streams_
@@ -251,6 +265,7 @@ class EdgeEngine {
   // Scratch, to save allocations.
   std::vector<Decision> decisions_;
   model::Partial scratch_;
+  std::vector<std::int32_t> scaled_;
   model::Batch plain_;
 };
 

@@ -57,6 +57,7 @@ bool EdgeEngine::all_ended(const Metric& metric) const {
 void EdgeEngine::publish() {
   if (!publish_due_) return;
   publish_due_ = false;
+  settle_tallies();  // which advances watermarks
   struct Found {
     Time least = model::kMaxTime;  // watermark of the series that hold publication
     Time paced = model::kMaxTime;  // least clock of the inputs whose series are idle
@@ -165,6 +166,7 @@ void EdgeEngine::take_rows(std::size_t stream, Time end, Sealed& out) {
 }
 
 std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
+  settle_tallies();
   publish();
   claim_restored();
   const bool everything = scope == SealScope::kEverything || rows_.size() > limits_.open_rows;

@@ -18,6 +18,8 @@ void EdgeEngine::clear() {
   inputs_.clear();
   listed_inputs_ = 0;
   series_.clear();
+  tallies_.clear();
+  touched_.clear();
   definitions_.clear();
   series_numbers_.clear();
   identities_.clear();
@@ -222,6 +224,7 @@ std::vector<model::SealedStream> EdgeEngine::sealed_streams() {
 }
 
 EdgeState EdgeEngine::take_changes() {
+  settle_tallies();
   publish();
   EdgeState state;
   state.new_series.assign(definitions_.begin() + static_cast<std::ptrdiff_t>(known_series_), definitions_.end());
@@ -251,7 +254,8 @@ EdgeState EdgeEngine::take_changes() {
   return state;
 }
 
-EdgeState EdgeEngine::snapshot() const {
+EdgeState EdgeEngine::snapshot() {
+  settle_tallies();
   EdgeState state;
   state.snapshot = true;
   state.new_series = definitions_;

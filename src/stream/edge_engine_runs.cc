@@ -1,0 +1,158 @@
+// The fast path: decimals in order of time are summed as integers, one cache line a series, and reach their rows when
+// the series moves on to another slice or somebody looks. What is not so plain goes through accept_run().
+//
+// A sample takes it when it is later than all before it of its series (so it is not late, and becomes the newest), no
+// further ahead than max_jump and `future` allow, in the slices of the series' located rows, and a decimal of the
+// metric's that fits 32 bits. That decides it exactly as Acceptance would.
+#include <algorithm>
+
+#include "stream/edge_engine.h"
+#include "stream/edge_engine_columns.h"
+#include "stream/run_kernels.h"
+
+namespace orla::stream {
+
+using model::Batch;
+using model::Duration;
+using model::Time;
+
+namespace {
+constexpr std::uint32_t kLongRun = 8;  // samples from which a kernel is worth its call
+}  // namespace
+
+EdgeEngine::Columns EdgeEngine::columns_of(std::uint32_t input, const Batch& batch) {
+  Columns columns{batch, {}, Tally::source_of(input, batch.decimals), {}, Duration::max()};
+  if (!batch.scaled.empty()) {
+    columns.scaled = batch.scaled.data();
+  } else {
+    // One number of decimals for the whole batch: that of the first of its series, as nearly always all have.
+    for (const Batch::Run& run : batch.runs) {
+      const std::uint32_t series = inputs_[input].series[index(run.series)];
+      if (series >= kGroupLimit) continue;
+      const int decimals = metrics_[series_[series].metric].decimals;
+      columns.source = Tally::source_of(input, decimals);
+      scaled_.resize(batch.values.size());
+      to_decimals(batch.values, decimals, scaled_);
+      columns.scaled = scaled_.data();
+      break;
+    }
+  }
+  AcceptanceRules rules = rules_for(inputs_[input], Metric{});
+  columns.not_after = std::min(kLatestTime - Duration(1), rules.not_after);
+  if (rules.max_jump > Duration::zero()) columns.max_jump = rules.max_jump;
+  return columns;
+}
+
+// Opens the series' tally for a sample at `time`. False when acceptance has to decide about it.
+bool EdgeEngine::touch(std::uint32_t number, const Columns& columns, Time time) {
+  Series& s = series_[number];
+  settle_tally(number);
+  if (metrics_[s.metric].decimals != columns.decimals()) return false;
+  if (time <= s.acceptance.watermark() || time > columns.not_after) return false;
+  const Acceptance::Plain plain = s.acceptance.plain(rules_for(inputs_[columns.input()], metrics_[s.metric]));
+  if (time < plain.from || time > plain.to) return false;
+  if (s.generation != generation_ || time < s.from || time >= s.to) locate(s, time);
+  s.input = columns.input();
+  mark_changed(number);
+  const std::size_t count = metrics_[s.metric].streams.size();
+  for (std::size_t k = 0; k < count; ++k) note_change(slots_[s.slots + k]);
+  Tally& tally = tallies_[number];
+  tally.watermark = s.acceptance.watermark();
+  tally.to = s.to;
+  tally.source = columns.source;
+  touched_.push_back(number);
+  return true;
+}
+
+// Adds what the tally holds to the rows, and closes it.
+void EdgeEngine::settle_tally(std::uint32_t number) {
+  Tally& tally = tallies_[number];
+  if (tally.to == model::kMinTime) return;
+  tally.to = model::kMinTime;
+  if (tally.count == 0) return;
+  Series& s = series_[number];
+  s.acceptance.advance(tally.watermark);
+  tally.take(scratch_);
+  Slot* const slot = slots_.data() + s.slots;
+  if (slot[0].row->input != tally.input()) claim(*slot[0].row, tally.input());
+  inputs_[tally.input()].open += scratch_.count;
+  const std::size_t count = metrics_[s.metric].streams.size();
+  for (std::size_t k = 0; k < count; ++k) slot[k].row->content.partial.merge(scratch_);
+}
+
+void EdgeEngine::settle_tallies() {
+  for (const std::uint32_t series : touched_) settle_tally(series);
+  touched_.clear();
+}
+
+// How many samples of the run, from its start, were taken.
+std::uint32_t EdgeEngine::tally_run(std::uint32_t number, const Columns& columns, std::size_t r) {
+  const Batch::Run& run = columns.batch.runs[r];
+  if (columns.scaled == nullptr) return 0;
+  if (run.end - run.begin >= kLongRun) return tally_long_run(number, columns, r);
+  Tally& tally = tallies_[number];
+  for (std::uint32_t i = run.begin; i < run.end; ++i) {
+    const Time time = columns.time(r, i);
+    const std::int32_t v = columns.scaled[i];
+    if (v == kNoDecimal) return i - run.begin;
+    if (!(time > tally.watermark && time < tally.to && tally.source == columns.source)) [[unlikely]] {
+      if (!touch(number, columns, time)) return i - run.begin;
+    } else if (time > columns.not_after || time - tally.watermark > columns.max_jump) [[unlikely]] {
+      return i - run.begin;
+    }
+    const auto square = static_cast<std::uint64_t>(std::int64_t{v} * v);
+    if (__builtin_add_overflow(tally.squares, square, &tally.squares)) [[unlikely]] {
+      tally.squares -= square;
+      if (!touch(number, columns, time)) return i - run.begin;
+      tally.squares = square;
+    }
+    if (tally.count++ == 0) {
+      tally.first_time = time;
+      tally.first = v;
+    }
+    tally.sum += v;
+    tally.min = std::min(tally.min, v);
+    tally.max = std::max(tally.max, v);
+    tally.last = v;
+    tally.watermark = time;
+  }
+  return run.end - run.begin;
+}
+
+std::uint32_t EdgeEngine::tally_long_run(std::uint32_t number, const Columns& columns, std::size_t r) {
+  const Batch::Run& run = columns.batch.runs[r];
+  if (!columns.rises(r)) return 0;
+  if (columns.time(r, run.end - 1) > columns.not_after) return 0;
+  Tally& tally = tallies_[number];
+  for (std::uint32_t i = run.begin; i < run.end;) {
+    const Time time = columns.time(r, i);
+    if (!(time > tally.watermark && time < tally.to && tally.source == columns.source)) {
+      if (!touch(number, columns, time)) return i - run.begin;
+    } else if (time - tally.watermark > columns.max_jump) {
+      return i - run.begin;
+    }
+    const std::uint32_t end =
+        columns.first_at_or_after(r, i, std::min<std::uint32_t>(run.end, i + kMaxSummable), tally.to);
+    const RunSummary some = summarize({columns.scaled + i, end - i});
+    if (some.min <= -kSummableMagnitude || some.max >= kSummableMagnitude) return i - run.begin;
+    if (__builtin_add_overflow(tally.squares, some.squares, &tally.squares)) {
+      tally.squares -= some.squares;
+      if (!touch(number, columns, time)) return i - run.begin;
+      tally.squares = some.squares;
+    }
+    if (tally.count == 0) {
+      tally.first_time = time;
+      tally.first = columns.scaled[i];
+    }
+    tally.count += end - i;
+    tally.sum += some.sum;
+    tally.min = std::min(tally.min, some.min);
+    tally.max = std::max(tally.max, some.max);
+    tally.last = columns.scaled[end - 1];
+    tally.watermark = columns.time(r, end - 1);
+    i = end;
+  }
+  return run.end - run.begin;
+}
+
+}  // namespace orla::stream

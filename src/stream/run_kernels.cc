@@ -1,0 +1,140 @@
+#include "stream/run_kernels.h"
+
+#include <algorithm>
+
+#include "model/exact_sum.h"
+#include "model/power_of_ten.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "stream/run_kernels.cc"
+#include "hwy/foreach_target.h"  // compiles what is between HWY_BEFORE_NAMESPACE and HWY_ONCE for each instruction set
+//
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace orla::stream::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+std::int32_t to_decimal(double value, int decimals) {
+  const auto decimal = model::as_decimal(value, decimals);
+  return decimal && *decimal > INT32_MIN && *decimal <= INT32_MAX ? static_cast<std::int32_t>(*decimal) : kNoDecimal;
+}
+
+// Halves go away from zero, as in as_decimal(); which way an inexact product goes does not matter: at most one integer
+// so small divides back to the value.
+void ToDecimals(const double* values, std::size_t count, int decimals, std::int32_t* out) {
+  std::size_t i = 0;
+#if HWY_HAVE_FLOAT64
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<std::int32_t, decltype(d)> narrow;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto power = hn::Set(d, model::power_of_ten(decimals));
+  const auto half = hn::Set(d, 0.5);
+  const auto bound = hn::Set(d, 2147483647.5);
+  const auto none = hn::Set(d, -2147483648.0);
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::LoadU(d, values + i);
+    const auto scaled = hn::Mul(value, power);
+    const auto whole = hn::Trunc(hn::Add(scaled, hn::CopySign(half, scaled)));
+    const auto fits = hn::Lt(hn::Abs(scaled), bound);  // false for NaN
+    const auto same = hn::And(fits, hn::Eq(hn::Div(whole, power), value));
+    hn::StoreU(hn::DemoteTo(narrow, hn::IfThenElse(same, whole, none)), narrow, out + i);
+  }
+#endif
+  for (; i < count; ++i) out[i] = to_decimal(values[i], decimals);
+}
+
+RunSummary Summarize(const std::int32_t* values, std::size_t count) {
+  RunSummary out;
+  out.min = out.max = values[0];
+  std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::int32_t> d;
+  const hn::Repartition<std::int64_t, decltype(d)> wide;
+  const hn::Repartition<std::uint64_t, decltype(d)> wide_bits;
+  const std::size_t lanes = hn::Lanes(d);
+  if (count >= lanes) {
+    auto min = hn::LoadU(d, values);
+    auto max = min;
+    // Sums of the values with the sign turned over: 2^31 more than each, and never below 0.
+    auto sums = hn::Zero(wide_bits);
+    auto squares = hn::Zero(wide);
+    const auto sign = hn::Set(d, INT32_MIN);
+    const auto low = hn::Set(wide_bits, 0xffffffff);
+    for (; i + lanes <= count; i += lanes) {
+      const auto v = hn::LoadU(d, values + i);
+      min = hn::Min(min, v);
+      max = hn::Max(max, v);
+      const auto bits = hn::BitCast(wide_bits, hn::Xor(v, sign));
+      sums = hn::Add(sums, hn::Add(hn::And(bits, low), hn::ShiftRight<32>(bits)));
+      const auto odd = hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide_bits, v)));
+      squares = hn::Add(squares, hn::Add(hn::MulEven(v, v), hn::MulEven(odd, odd)));
+    }
+    out.min = hn::GetLane(hn::MinOfLanes(d, min));
+    out.max = hn::GetLane(hn::MaxOfLanes(d, max));
+    out.sum = static_cast<std::int64_t>(hn::GetLane(hn::SumOfLanes(wide_bits, sums))) -
+              static_cast<std::int64_t>(i) * (std::int64_t{1} << 31);
+    out.squares = static_cast<std::uint64_t>(hn::GetLane(hn::SumOfLanes(wide, squares)));
+  }
+#endif
+  for (; i < count; ++i) {
+    const std::int64_t v = values[i];
+    out.min = std::min(out.min, values[i]);
+    out.max = std::max(out.max, values[i]);
+    out.sum += v;
+    out.squares += static_cast<std::uint64_t>(v * v);
+  }
+  return out;
+}
+
+bool Rises(const std::int64_t* times, std::size_t count, std::int64_t max_gap) {
+  const hn::ScalableTag<std::int64_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  if (count > lanes) {
+    const auto zero = hn::Zero(d);
+    const auto most = hn::Set(d, max_gap);
+    auto right = hn::Eq(zero, zero);
+    for (; i + lanes < count; i += lanes) {
+      const auto before = hn::LoadU(d, times + i);
+      const auto after = hn::LoadU(d, times + i + 1);
+      const auto gap = hn::Sub(after, before);  // of 2^63 and more below 0
+      right = hn::And(right, hn::And(hn::Gt(after, before), hn::Gt(gap, zero)));
+      right = hn::And(right, hn::Not(hn::Gt(gap, most)));
+    }
+    if (!hn::AllTrue(d, right)) return false;
+  }
+  for (; i + 1 < count; ++i) {
+    std::int64_t gap = 0;
+    if (__builtin_sub_overflow(times[i + 1], times[i], &gap) || gap <= 0 || gap > max_gap) return false;
+  }
+  return true;
+}
+
+}  // namespace orla::stream::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace orla::stream {
+
+HWY_EXPORT(ToDecimals);
+HWY_EXPORT(Summarize);
+HWY_EXPORT(Rises);
+
+void to_decimals(std::span<const double> values, int decimals, std::span<std::int32_t> out) {
+  HWY_DYNAMIC_DISPATCH(ToDecimals)(values.data(), values.size(), decimals, out.data());
+}
+
+RunSummary summarize(std::span<const std::int32_t> values) {
+  return HWY_DYNAMIC_DISPATCH(Summarize)(values.data(), values.size());
+}
+
+bool rises(std::span<const model::Time> times, model::Duration max_gap) {
+  static_assert(sizeof(model::Time) == sizeof(std::int64_t));
+  return HWY_DYNAMIC_DISPATCH(Rises)(reinterpret_cast<const std::int64_t*>(times.data()), times.size(),
+                                     max_gap.count());
+}
+
+}  // namespace orla::stream
+#endif  // HWY_ONCE
