@@ -1,5 +1,6 @@
 // Samples a second through the edge engine, on the shape of the DEBS 2014 month: 2,125 plugs, load and work every 2 s,
-// rollups by plug and by house (and whole series of load), committed every 256 Ki samples.
+// rollups by plug and by house (and whole series of load), committed every 256 Ki samples; and on samples as decoded
+// frames hold them.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -102,5 +103,82 @@ void apply_and_seal(benchmark::State& state) {
   state.SetItemsProcessed(samples);
 }
 BENCHMARK(apply_and_seal)->ArgName("grouped")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
+
+// One rollup by plug, over slices of 15 minutes; a sample a second of each plug.
+orla::model::Plan plug_plan() {
+  orla::model::Plan plan = debs_plan();
+  orla::model::Fleet fleet = plan.fleet;
+  fleet.metrics.resize(1);
+  fleet.rollups.resize(1);
+  fleet.rollups[0].slice = minutes(15);
+  fleet.rollups[0].windows = {{orla::model::WindowSpec::Kind::kElapsed, minutes(15), {}}};
+  return orla::model::make_plan(fleet);
+}
+
+// As decoded frames hold them: `minutes_long` minutes of every plug, in runs of 60 or (random) of 1, and in the second
+// case a second in any order before the next.
+std::vector<orla::model::InputBatch> decoded_batches(bool random, int minutes_long, std::size_t batch_size) {
+  std::vector<std::pair<std::uint32_t, int>> runs;  // plug, first second
+  std::uint32_t state = 1;
+  for (int at = 0; at < minutes_long * 60; at += random ? 1 : 60) {
+    const std::size_t from = runs.size();
+    for (std::uint32_t plug = 0; plug < kPlugs; ++plug) runs.emplace_back(plug, at);
+    for (std::size_t i = runs.size(); random && i > from + 1; --i) {
+      state = state * 1664525 + 1013904223;
+      std::swap(runs[i - 1], runs[from + state % (i - from)]);
+    }
+  }
+  const Time start = orla::model::from_ns(1'377'986'400'000'000'000);
+  std::vector<orla::model::InputBatch> batches;
+  for (const auto& [plug, second] : runs) {
+    if (batches.empty() || batches.back().samples.scaled.size() >= batch_size) batches.emplace_back();
+    orla::model::Batch& b = batches.back().samples;
+    b.decimals = 3;
+    const auto begin = static_cast<std::uint32_t>(b.scaled.size());
+    const std::uint32_t length = random ? 1 : 60;
+    for (std::uint32_t i = 0; i < length; ++i)
+      b.scaled.push_back(
+          static_cast<std::int32_t>((plug * 7919 + static_cast<std::uint32_t>(second) * 131 + i * 17) % 90'000));
+    b.runs.push_back({orla::model::SeriesId{plug}, begin, begin + length});
+    if (random)
+      b.times.push_back(start + seconds(second));
+    else
+      b.paces.push_back({start + seconds(second), seconds(1)});
+  }
+  for (std::uint32_t plug = 0; plug < kPlugs; ++plug)
+    batches[0].new_series.push_back({"load", {{"house", "1"}, {"household", "1"}, {"plug", std::to_string(plug)}}});
+  for (orla::model::InputBatch& b : batches) b.received = b.samples.size();
+  return batches;
+}
+
+// Samples already decoded, in batches of 1,000 or 10,000, as time goes on; committed every 4 Mi samples.
+void decoded(benchmark::State& state) {
+  const bool random = state.range(0) == 1;
+  constexpr int kMinutes = 4;
+  const orla::model::Plan plan = plug_plan();
+  std::vector<orla::model::InputBatch> batches =
+      decoded_batches(random, kMinutes, static_cast<std::size_t>(state.range(1)));
+  orla::stream::EdgeEngine engine(plan, {"e/0"});
+  std::size_t since_commit = 0;
+  std::int64_t samples = 0;
+  for (auto _ : state) {
+    for (orla::model::InputBatch& batch : batches) {
+      if (!engine.apply(0, batch, Time{}).ok()) return state.SkipWithError("a batch was refused");
+      batch.new_series.clear();
+      for (Time& time : batch.samples.times) time += minutes(kMinutes);
+      for (orla::model::Batch::Pace& pace : batch.samples.paces) pace.start += minutes(kMinutes);
+      since_commit += batch.received;
+      samples += static_cast<std::int64_t>(batch.received);
+      if (since_commit < 4 * 1024 * 1024) continue;
+      since_commit = 0;
+      benchmark::DoNotOptimize(engine.seal(orla::stream::SealScope::kPublished, orla::stream::SealWhen::kSomethingNew));
+      benchmark::DoNotOptimize(engine.take_changes());
+    }
+  }
+  if (engine.input(0).ledger.aggregated != static_cast<std::uint64_t>(samples))
+    return state.SkipWithError("not every sample was aggregated");
+  state.SetItemsProcessed(samples);
+}
+BENCHMARK(decoded)->ArgNames({"random", "batch"})->ArgsProduct({{0, 1}, {1000, 10000}})->Unit(benchmark::kMillisecond);
 
 }  // namespace

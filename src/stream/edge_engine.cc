@@ -211,37 +211,7 @@ absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time 
   clock_ = clock_now;
   Input& in = inputs_[number];
   receive(in, batch);
-  model::Ledger& ledger = in.state.ledger;
-  const Columns columns = columns_of(number, batch.samples);
-  std::uint64_t tallied = 0;
-  Time newest = model::kMinTime;
-  for (std::size_t r = 0; r < batch.samples.runs.size(); ++r) {
-    const Batch::Run& run = batch.samples.runs[r];
-    const std::uint32_t count = run.end - run.begin;
-    if (count == 0) continue;
-    const std::uint32_t series = in.series[index(run.series)];
-    switch (series) {
-      case kUnmatched:
-        ledger.unmatched += count;
-        break;
-      case kSeriesLimit:
-        ledger.dropped["series_limit"] += count;
-        break;
-      case kGroupLimit:
-        ledger.dropped["group_limit"] += count;
-        break;
-      default:
-        const std::uint32_t done = tally_run(series, columns, r);
-        if (done > 0) newest = std::max(newest, columns.time(r, run.begin + done - 1));
-        tallied += done;
-        if (done < count) accept_run(series, columns, r, run.begin + done);
-    }
-  }
-  if (tallied > 0) {
-    ledger.aggregated += tallied;
-    publish_due_ = true;
-    accepted(in, newest);
-  }
+  accept(in, columns_of(number, batch.samples));
   if (batch.end_of_input) end_input(input);
   return absl::OkStatus();
 }

@@ -192,7 +192,8 @@ class EdgeEngine {
 
   // edge_engine_runs.cc
   Columns columns_of(std::uint32_t input, const model::Batch& batch);
-  std::uint32_t tally_run(std::uint32_t series, const Columns& columns, std::size_t run);
+  void accept(Input& input, const Columns& columns);
+  std::uint32_t tally_short_run(std::uint32_t series, const Columns& columns, std::size_t run);
   std::uint32_t tally_long_run(std::uint32_t series, const Columns& columns, std::size_t run);
   bool touch(std::uint32_t series, const Columns& columns, model::Time time);
   void settle_tally(std::uint32_t series);

@@ -12,12 +12,9 @@
 namespace orla::stream {
 
 // Borrows the batch.
-struct EdgeEngine::Columns {
+struct EdgeEngine::Columns : TallySource {
   const model::Batch& batch;
   const std::int32_t* scaled;  // decimals of `source`, kNoDecimal where there is none; null: the batch has no samples
-  std::uint32_t source;        // of tallies: input and decimals
-  model::Time not_after;       // a later one is for acceptance to decide
-  model::Duration max_jump;
 
   int decimals() const { return static_cast<int>(source & 15); }
   std::uint32_t input() const { return source >> 4; }

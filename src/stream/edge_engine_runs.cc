@@ -21,7 +21,7 @@ constexpr std::uint32_t kLongRun = 8;  // samples from which a kernel is worth i
 }  // namespace
 
 EdgeEngine::Columns EdgeEngine::columns_of(std::uint32_t input, const Batch& batch) {
-  Columns columns{batch, {}, Tally::source_of(input, batch.decimals), {}, Duration::max()};
+  Columns columns{{Tally::source_of(input, batch.decimals), {}, Duration::max()}, batch, nullptr};
   if (!batch.scaled.empty()) {
     columns.scaled = batch.scaled.data();
   } else {
@@ -37,7 +37,7 @@ EdgeEngine::Columns EdgeEngine::columns_of(std::uint32_t input, const Batch& bat
       break;
     }
   }
-  AcceptanceRules rules = rules_for(inputs_[input], Metric{});
+  const AcceptanceRules rules = rules_for(inputs_[input], Metric{});
   columns.not_after = std::min(kLatestTime - Duration(1), rules.not_after);
   if (rules.max_jump > Duration::zero()) columns.max_jump = rules.max_jump;
   return columns;
@@ -85,36 +85,64 @@ void EdgeEngine::settle_tallies() {
   touched_.clear();
 }
 
-// How many samples of the run, from its start, were taken.
-std::uint32_t EdgeEngine::tally_run(std::uint32_t number, const Columns& columns, std::size_t r) {
+// Decides and folds all samples of a batch.
+void EdgeEngine::accept(Input& input, const Columns& columns) {
+  const Batch& batch = columns.batch;
+  model::Ledger& ledger = input.state.ledger;
+  const bool timed = batch.paces.empty();
+  std::uint64_t tallied = 0;
+  Time newest = model::kMinTime;
+  for (std::size_t r = 0; r < batch.runs.size(); ++r) {
+    const Batch::Run& run = batch.runs[r];
+    const std::uint32_t series = input.series[index(run.series)];
+    const std::uint32_t count = run.end - run.begin;
+    if (count == 1 && timed && series < kGroupLimit && columns.scaled != nullptr) {
+      Tally& tally = tallies_[series];
+      const Time time = batch.times[run.begin];
+      const std::int32_t v = columns.scaled[run.begin];
+      if (tally.takes(time, columns) && tally.add(time, v)) [[likely]] {
+        ++tallied;
+        newest = std::max(newest, time);
+        continue;
+      }
+    }
+    if (count == 0) continue;
+    switch (series) {
+      case kUnmatched:
+        ledger.unmatched += count;
+        break;
+      case kSeriesLimit:
+        ledger.dropped["series_limit"] += count;
+        break;
+      case kGroupLimit:
+        ledger.dropped["group_limit"] += count;
+        break;
+      default:
+        std::uint32_t done = 0;
+        if (columns.scaled != nullptr)
+          done = count < kLongRun ? tally_short_run(series, columns, r) : tally_long_run(series, columns, r);
+        if (done > 0) newest = std::max(newest, columns.time(r, run.begin + done - 1));
+        tallied += done;
+        if (done < count) accept_run(series, columns, r, run.begin + done);
+    }
+  }
+  if (tallied == 0) return;
+  ledger.aggregated += tallied;
+  publish_due_ = true;
+  accepted(input, newest);
+}
+
+// These two say how many samples of the run, from its start, were taken.
+std::uint32_t EdgeEngine::tally_short_run(std::uint32_t number, const Columns& columns, std::size_t r) {
   const Batch::Run& run = columns.batch.runs[r];
-  if (columns.scaled == nullptr) return 0;
-  if (run.end - run.begin >= kLongRun) return tally_long_run(number, columns, r);
   Tally& tally = tallies_[number];
   for (std::uint32_t i = run.begin; i < run.end; ++i) {
     const Time time = columns.time(r, i);
     const std::int32_t v = columns.scaled[i];
     if (v == kNoDecimal) return i - run.begin;
-    if (!(time > tally.watermark && time < tally.to && tally.source == columns.source)) [[unlikely]] {
-      if (!touch(number, columns, time)) return i - run.begin;
-    } else if (time > columns.not_after || time - tally.watermark > columns.max_jump) [[unlikely]] {
-      return i - run.begin;
-    }
-    const auto square = static_cast<std::uint64_t>(std::int64_t{v} * v);
-    if (__builtin_add_overflow(tally.squares, square, &tally.squares)) [[unlikely]] {
-      tally.squares -= square;
-      if (!touch(number, columns, time)) return i - run.begin;
-      tally.squares = square;
-    }
-    if (tally.count++ == 0) {
-      tally.first_time = time;
-      tally.first = v;
-    }
-    tally.sum += v;
-    tally.min = std::min(tally.min, v);
-    tally.max = std::max(tally.max, v);
-    tally.last = v;
-    tally.watermark = time;
+    if (!tally.takes(time, columns) && !touch(number, columns, time)) return i - run.begin;
+    if (tally.add(time, v)) continue;
+    if (!touch(number, columns, time) || !tally.add(time, v)) return i - run.begin;
   }
   return run.end - run.begin;
 }
@@ -126,30 +154,15 @@ std::uint32_t EdgeEngine::tally_long_run(std::uint32_t number, const Columns& co
   Tally& tally = tallies_[number];
   for (std::uint32_t i = run.begin; i < run.end;) {
     const Time time = columns.time(r, i);
-    if (!(time > tally.watermark && time < tally.to && tally.source == columns.source)) {
-      if (!touch(number, columns, time)) return i - run.begin;
-    } else if (time - tally.watermark > columns.max_jump) {
-      return i - run.begin;
-    }
+    if (!tally.takes(time, columns) && !touch(number, columns, time)) return i - run.begin;
     const std::uint32_t end =
         columns.first_at_or_after(r, i, std::min<std::uint32_t>(run.end, i + kMaxSummable), tally.to);
     const RunSummary some = summarize({columns.scaled + i, end - i});
     if (some.min <= -kSummableMagnitude || some.max >= kSummableMagnitude) return i - run.begin;
-    if (__builtin_add_overflow(tally.squares, some.squares, &tally.squares)) {
-      tally.squares -= some.squares;
+    if (!tally.add(time, columns.scaled[i], some, columns.time(r, end - 1), columns.scaled[end - 1], end - i)) {
       if (!touch(number, columns, time)) return i - run.begin;
-      tally.squares = some.squares;
+      continue;
     }
-    if (tally.count == 0) {
-      tally.first_time = time;
-      tally.first = columns.scaled[i];
-    }
-    tally.count += end - i;
-    tally.sum += some.sum;
-    tally.min = std::min(tally.min, some.min);
-    tally.max = std::max(tally.max, some.max);
-    tally.last = columns.scaled[end - 1];
-    tally.watermark = columns.time(r, end - 1);
     i = end;
   }
   return run.end - run.begin;

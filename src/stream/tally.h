@@ -2,12 +2,21 @@
 // order of time. Everything else goes to the rows themselves.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "model/partial.h"
 #include "model/time.h"
+#include "stream/run_kernels.h"
 
 namespace orla::stream {
+
+// What a batch's samples have in common.
+struct TallySource {
+  std::uint32_t source;      // input and decimals, see Tally::source_of
+  model::Time not_after;     // a later one is for acceptance to decide
+  model::Duration max_jump;  // so is one further ahead
+};
 
 // Open while `to` lies above kMinTime: it then takes samples later than `watermark` and before `to`, of one input and
 // with one number of decimals (`source`).
@@ -24,6 +33,45 @@ struct Tally {
   std::int32_t last = 0;
   std::uint32_t source = 0;
 
+  bool takes(model::Time time, const TallySource& from) const {
+    return time > watermark && time < to && source == from.source && time <= from.not_after &&
+           time - watermark <= from.max_jump;
+  }
+  // A sample that it takes. False, and nothing is done: the value is none, or the sum of squares would not fit.
+  bool add(model::Time time, std::int32_t value) {
+    const auto square = static_cast<std::uint64_t>(std::int64_t{value} * value);
+    if (value == kNoDecimal || square > UINT64_MAX - squares) [[unlikely]]
+      return false;
+    if (count == 0) {
+      first_time = time;
+      first = value;
+    }
+    ++count;
+    sum += value;
+    squares += square;
+    min = std::min(min, value);
+    max = std::max(max, value);
+    last = value;
+    watermark = time;
+    return true;
+  }
+  // `samples` of them at once. False, and nothing is done: the sum of squares would not fit.
+  bool add(model::Time from, std::int32_t first_value, const RunSummary& all, model::Time until,
+           std::int32_t last_value, std::uint32_t samples) {
+    if (all.squares > UINT64_MAX - squares || samples > UINT32_MAX - count) return false;
+    if (count == 0) {
+      first_time = from;
+      first = first_value;
+    }
+    count += samples;
+    sum += all.sum;
+    squares += all.squares;
+    min = std::min(min, all.min);
+    max = std::max(max, all.max);
+    last = last_value;
+    watermark = until;
+    return true;
+  }
   // The samples, as a partial; the tally holds none afterwards, and is as open as before.
   void take(model::Partial& out);
 
