@@ -18,7 +18,9 @@
 namespace orla::link {
 
 inline constexpr std::size_t kMinWindowBytes = 4 << 10;
-inline constexpr std::size_t kFirstWindowBytes = 16 << 10;  // of a link that nothing is known about
+// Of a link that nothing is known about. At 50 kbit/s 16 KiB would be 2.6 s, in which the peer's TCP hears no
+// confirmation of what it sends, its heartbeats among that, and holds them back.
+inline constexpr std::size_t kFirstWindowBytes = 4 << 10;
 inline constexpr std::size_t kMaxWindowBytes = 8 << 20;
 inline constexpr std::size_t kMinPieceBytes = 1 << 10;
 inline constexpr std::size_t kMaxPieceBytes = 2 << 20;  // of the largest window: a frame on a fast link is not cut

@@ -112,15 +112,26 @@ TEST(SendWindow, StartsCarefullyAfterAPause) {
 }
 
 TEST(SendWindow, MarksAreAskedForWhereTheyAreNeeded) {
-  const base::SteadyTime now(seconds(10));
-  SendWindow window;
-  // An eighth of the first window apart, or when nothing else waits, some time after the last.
+  {
+    const base::SteadyTime now(seconds(10));
+    SendWindow window;
+    EXPECT_FALSE(window.sent(now, kMinMarkBytes - 1, SendWindow::Next::kMore));
+    EXPECT_TRUE(window.sent(now, 1, SendWindow::Next::kMore));
+  }
+  Simulated link(1e8, milliseconds(1));
+  link.run(seconds(2));
+  link.sending = false;
+  link.run(milliseconds(100));
+  SendWindow& window = link.window;
+  const base::SteadyTime now(seconds(1'002) + milliseconds(200));
+  window.mark(now);
+  // The largest distance apart, or when nothing else waits, some time after the last.
   EXPECT_FALSE(window.sent(now, 1'500, SendWindow::Next::kMore));
-  EXPECT_TRUE(window.sent(now, 600, SendWindow::Next::kMore));
+  EXPECT_TRUE(window.sent(now, kMaxMarkBytes - 1'500, SendWindow::Next::kMore));
   EXPECT_FALSE(window.sent(now, 1'500, SendWindow::Next::kNothing));
   EXPECT_TRUE(window.sent(now + kMarkPause, 1, SendWindow::Next::kNothing));
   // What lies behind the last mark is never confirmed; who waits for it is stuck.
-  EXPECT_TRUE(window.confirmed(now + milliseconds(6), 3'601).ok());
+  EXPECT_TRUE(window.confirmed(now + milliseconds(6), link.total() + kMaxMarkBytes + 1'501).ok());
   EXPECT_FALSE(window.stuck());
 }
 
