@@ -9,6 +9,7 @@
 #include "codec/edge_state.h"
 #include "codec/rows.h"
 #include "link/ranges.h"
+#include "node/edge_disk.h"
 #include "node/group_table.h"
 #include "node/uplink_settings.h"
 
@@ -112,6 +113,9 @@ absl::Status EdgeRole::start() {
   // Accounts that changed with what was lost go into a chunk before anything of it can be acknowledged.
   if (force_chunk_) commit();
   ticker_ = std::make_unique<Ticker>(world_.loop, kTick, [this] { tick(); });
+  if (const auto period = maintain_period(node_); on_disk() && period < kTick) {
+    sync_ticker_ = std::make_unique<Ticker>(world_.loop, period, [this] { maintain(); });
+  }
   uplink_.start();
   // An edge that has to open a new epoch first would not know where to put what it reads.
   if (on_disk() && origin_.ready()) start_inputs();
@@ -422,6 +426,7 @@ void EdgeRole::finish_shutdown() {
     }
   }
   ticker_.reset();
+  sync_ticker_.reset();
   desk_.give_up("this node is shutting down");
   uplink_.stop();
   std::exchange(shutdown_done_, nullptr)(report);

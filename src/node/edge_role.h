@@ -134,6 +134,7 @@ class EdgeRole final : public Role {
   link::Uplink uplink_;
   PushDesk desk_;
   std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<Ticker> sync_ticker_;  // for a `fsync` that ticks are too rare for
 
   std::map<model::Sequence, store::StoredChunk> kept_;  // memory: chunks not yet acknowledged
   std::map<model::Sequence, std::pair<base::SteadyTime, std::uint64_t>> sealed_at_;  // for lag; samples in the chunk
