@@ -216,5 +216,59 @@ TEST_F(Queue, LosesToTheSampleWhatIsDamaged) {
   }
 }
 
+// The same in the middle of reading. What no chunk had yet and the journal lost is dropped and counted; the rest of the
+// input is read as ever.
+TEST_F(Queue, DamagedInTheMiddleIsAccountedForToTheEnd) {
+  if (chaos() == Chaos::kShort) GTEST_SKIP() << "not in the short length";
+  const base::Finished made =
+      run_program({"generate", "--houses", "100", "--for", is_long ? "36m" : "4m"}, seconds(120));
+  const std::int64_t rows = std::count(made.output.begin(), made.output.end(), '\n');
+  ASSERT_TRUE(fleet.start("edge-0"));
+  ASSERT_TRUE(fleet.wait_until(
+      "edge-0", [&](const json& s) { return s.at("outbox").at("chunks").get<int>() >= (is_long ? 100 : 12); },
+      seconds(300)));
+  ASSERT_TRUE(fleet.stop("edge-0", SIGKILL));
+  const fs::path kept = fleet.directory() / "kept";
+  fs::copy(directory(), kept);
+  ASSERT_LT(inspect().at("samples").at("edge-0/0").get<std::int64_t>(), rows) << "it had read everything";
+  for (const Damage& damage : damages()) {
+    SCOPED_TRACE(damage.what);
+    fs::remove_all(directory());
+    fs::remove_all(fleet.state() / "cloud");
+    fs::copy(kept, directory());
+    damage.make(directory());
+    const json found = inspect();
+    const std::int64_t in_chunks = found.at("lost_samples").value("edge-0/0", std::int64_t{0});
+    ASSERT_TRUE(fleet.start("cloud"));
+    ASSERT_TRUE(fleet.start("edge-0"));
+    ASSERT_TRUE(fleet.wait_until(
+        "edge-0",
+        [](const json& s) { return s.at("inputs").at(0).at("ended").get<bool>() && s.at("outbox").at("chunks") == 0; },
+        seconds(300)))
+        << fleet.status("edge-0");
+    const json edge = fleet.status("edge-0").at("inputs").at(0);
+    const json at_cloud = fleet.status("cloud").at("cloud").at("origins").at(0).at("inputs").at("edge-0/0");
+    EXPECT_EQ(edge.at("received"), rows) << edge;
+    const std::int64_t dropped = edge.at("dropped").get<std::int64_t>();
+    const std::int64_t aggregated = edge.at("aggregated").get<std::int64_t>();
+    EXPECT_EQ(aggregated + dropped, rows) << edge;
+    EXPECT_EQ(edge.at("dropped_by_reason").value("damaged", std::int64_t{0}), dropped) << edge;
+    for (const char* term : {"received", "aggregated", "dropped"}) EXPECT_EQ(at_cloud.at(term), edge.at(term)) << term;
+    if (found.at("journal_lost").get<bool>()) {
+      // Samples of two slices of 5 s and what the disorder holds open.
+      EXPECT_GE(dropped, in_chunks);
+      EXPECT_LT(dropped, rows / 4);
+    } else {
+      EXPECT_EQ(dropped, in_chunks);
+    }
+    std::int64_t held = 0;
+    EXPECT_TRUE(FleetUnderTest::until(seconds(60), [&] { return (held = counted()) == aggregated; })) << held;
+    fmt::print("in the middle, {}: {} of {} samples lost, {} of them in chunks\n", damage.what, dropped, rows,
+               in_chunks);
+    ASSERT_TRUE(fleet.stop("edge-0", SIGKILL));
+    ASSERT_TRUE(fleet.stop("cloud", SIGKILL));
+  }
+}
+
 }  // namespace
 }  // namespace orla::behaviour
