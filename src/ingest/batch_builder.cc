@@ -9,7 +9,8 @@ namespace orla::ingest {
 
 namespace {
 constexpr std::size_t kShownBytes = 48;
-}
+constexpr std::size_t kLeastCapacity = 256;
+}  // namespace
 
 std::string shown(std::string_view text) {
   std::string out = "\"";
@@ -40,21 +41,73 @@ BatchLimits batch_limits(double speed, model::Duration max_jump) {
   return limits;
 }
 
-BatchBuilder::BatchBuilder(std::string input_key, BatchLimits limits)
-    : input_key_(std::move(input_key)), limits_(limits) {
-  const std::size_t rows = std::min(limits_.rows, kMaxBatchRows);
-  series_.reserve(rows);
-  times_.reserve(rows);
-  values_.reserve(rows);
+void SampleColumns::clear(int decimals) {
+  size_ = 0;
+  scaled_form_ = true;
+  decimals_ = decimals;
+  most_decimals_ = 0;
 }
+
+namespace {
+// The first `used` elements in a larger place.
+template <typename T>
+void move_to_larger(std::unique_ptr<T[]>& column, std::size_t used, std::size_t capacity) {
+  auto larger = std::make_unique_for_overwrite<T[]>(capacity);
+  std::copy_n(column.get(), used, larger.get());
+  column = std::move(larger);
+}
+}  // namespace
+
+void SampleColumns::reserve(std::size_t rows) {
+  if (rows > capacity_) {
+    const std::size_t capacity = std::max<std::size_t>({rows, 2 * capacity_, kLeastCapacity});
+    move_to_larger(series_, size_, capacity);
+    move_to_larger(times_, size_, capacity);
+    move_to_larger(scaled_, scaled_form_ ? size_ : 0, capacity);
+    capacity_ = capacity;
+  }
+  if (!scaled_form_ && values_capacity_ < capacity_) {
+    move_to_larger(values_, values_capacity_ == 0 ? 0 : size_, capacity_);
+    values_capacity_ = capacity_;
+  }
+}
+
+SampleColumns::Room SampleColumns::room(std::size_t rows) {
+  reserve(size_ + rows);
+  return {series_.get() + size_, times_.get() + size_, scaled_.get() + size_};
+}
+
+void SampleColumns::use_doubles() {
+  if (values_capacity_ < capacity_) {
+    values_ = std::make_unique_for_overwrite<double[]>(capacity_);
+    values_capacity_ = capacity_;
+  }
+  const double unit = kPowersOfTen[static_cast<std::size_t>(decimals_)];
+  for (std::size_t i = 0; i < size_; ++i) values_[i] = scaled_[i] / unit;
+  scaled_form_ = false;
+}
+
+bool SampleColumns::use_decimals(int decimals) {
+  if (size_ > 0) {
+    std::int64_t largest = 0;
+    for (std::size_t i = 0; i < size_; ++i) largest = std::max(largest, std::abs(std::int64_t{scaled_[i]}));
+    if (!Decimal{largest, decimals_}.scaled(decimals)) return false;
+    const std::int64_t factor = power_of_ten(decimals - decimals_);
+    for (std::size_t i = 0; i < size_; ++i) scaled_[i] = static_cast<std::int32_t>(scaled_[i] * factor);
+  }
+  decimals_ = decimals;
+  return true;
+}
+
+BatchBuilder::BatchBuilder(std::string input_key, BatchLimits limits)
+    : input_key_(std::move(input_key)), limits_(limits) {}
 
 void BatchBuilder::begin(model::InputBatch& out) {
   out_ = &out;
   lines_ = 0;
   rejected_ = 0;
-  series_.clear();
-  times_.clear();
-  values_.clear();
+  // What the last batch needed is what this one will need.
+  columns_.clear(columns_.size() > 0 ? columns_.most_decimals() : columns_.decimals());
   out.new_series.clear();
   out.received = 0;
   out.rejected.clear();
@@ -63,7 +116,8 @@ void BatchBuilder::begin(model::InputBatch& out) {
   out.end_of_input = false;
 }
 
-model::SeriesId BatchBuilder::define(model::Series series) {
+std::optional<model::SeriesId> BatchBuilder::define(model::Series series) {
+  if (next_series_ >= limits_.series) return std::nullopt;
   out_->new_series.push_back(std::move(series));
   return model::SeriesId{next_series_++};
 }
@@ -80,21 +134,39 @@ void BatchBuilder::reject(std::uint64_t row, Fault fault) {
 
 void BatchBuilder::finish(const model::Position& position) {
   group();
-  out_->received = times_.size() + rejected_;
+  out_->received = columns_.size() + rejected_;
   out_->position = position;
   out_ = nullptr;
 }
 
+namespace {
+// values[i] goes to to[place[series[i]]++], times likewise.
+template <typename T>
+void scatter(const SampleColumns& from, const T* values, std::uint32_t* place, model::Time* to_times, T* to) {
+  const std::uint32_t* const series = from.series();
+  const model::Time* const times = from.times();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::uint32_t at = place[series[i]]++;
+    to_times[at] = times[i];
+    to[at] = values[i];
+  }
+}
+}  // namespace
+
 void BatchBuilder::group() {
-  const std::size_t n = times_.size();
+  const std::size_t n = columns_.size();
   model::Batch& to = out_->samples;
   to.runs.clear();
+  to.paces.clear();
   to.times.resize(n);
-  to.values.resize(n);
+  to.values.resize(columns_.is_scaled() ? 0 : n);
+  to.scaled.resize(columns_.is_scaled() ? n : 0);
+  to.decimals = columns_.is_scaled() && n > 0 ? columns_.decimals() : 0;
   place_.resize(next_series_, 0);
   touched_.clear();
-  for (const std::uint32_t s : series_) {
-    if (place_[s]++ == 0) touched_.push_back(s);
+  const std::uint32_t* const series = columns_.series();
+  for (std::size_t i = 0; i < n; ++i) {
+    if (place_[series[i]]++ == 0) touched_.push_back(series[i]);
   }
   std::uint32_t begin = 0;
   for (const std::uint32_t s : touched_) {
@@ -103,10 +175,10 @@ void BatchBuilder::group() {
     place_[s] = begin;
     begin = end;
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t at = place_[series_[i]]++;
-    to.times[at] = times_[i];
-    to.values[at] = values_[i];
+  if (columns_.is_scaled()) {
+    scatter(columns_, columns_.scaled(), place_.data(), to.times.data(), to.scaled.data());
+  } else {
+    scatter(columns_, columns_.values(), place_.data(), to.times.data(), to.values.data());
   }
   for (const std::uint32_t s : touched_) place_[s] = 0;
 }

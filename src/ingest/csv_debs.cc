@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ingest/csv_debs_rows.h"
 #include "ingest/number.h"
 
 namespace orla::ingest {
@@ -20,16 +21,6 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Rows before 1970 cannot be written: the timestamp has no sign.
 constexpr std::uint64_t kLatestSecond = static_cast<std::uint64_t>(model::to_ns(kLatestTime) / kNsPerSecond);
 
-std::uint64_t load64(const char* p) {
-  std::uint64_t v = 0;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-std::uint32_t load32(const char* p) {
-  std::uint32_t v = 0;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
 unsigned digit(char c) { return static_cast<unsigned>(static_cast<unsigned char>(c)) - '0'; }
 
 // What names a series here.
@@ -92,17 +83,26 @@ class SeriesTable {
   std::size_t used_ = 0;
 };
 
-// One row of the common form: at most nine digits per id, a value of at most 15 digits. False for any other, which may
-// still be good.
-class FastRow {
- public:
+// One row of a form that is nearly as common as that of read_debs_rows(), read byte by byte: at most nine digits per
+// id, a value of at most 15 digits. False for any other, which may still be good.
+struct PlainRow {
+  DebsRow row;  // without its value
+  Decimal value;
+  std::string_view labels;  // the text of the last four columns, with a \r behind it
+
   // `p` is the start of a line that ends with \n; on success it is after that.
-  bool read(const char*& p, DebsRow& row) {
+  bool read(const char*& p) {
     const char* q = p;
     while (digit(*q) <= 9) ++q;
-    if (q == p || q - p > 19 || *q != ',') return false;  // 19 digits always fit 64 bits
-    ++q;
-    if (!time(q, row) || !value(q, row)) return false;
+    if (q == p || q - p > 19 || *q++ != ',') return false;  // 19 digits always fit 64 bits
+    const char* begin = q;
+    row.time_s = 0;
+    while (digit(*q) <= 9) row.time_s = row.time_s * 10 + digit(*q++);
+    if (q == begin || q - begin > 19 || *q++ != ',' || row.time_s >= kLatestSecond) return false;
+    const std::size_t size = read_decimal(q, value);
+    q += size;
+    if (size == 0 || *q++ != ',') return false;
+    begin = q;
     row.property = digit(*q);
     if (row.property > 1 || q[1] != ',') return false;
     q += 2;
@@ -111,54 +111,12 @@ class FastRow {
     if (!id(q, row.house)) return false;
     if (*q == '\r') ++q;
     if (*q != '\n') return false;
+    labels = {begin, static_cast<std::size_t>(q - begin)};
     p = q + 1;
     return true;
   }
 
  private:
-  // Most rows repeat the time of the row before, so its ten digits and comma are compared first.
-  bool time(const char*& q, DebsRow& row) {
-    if (load64(q) == time_head_ && load32(q + 7) == time_tail_) {
-      row.time_s = time_s_;
-      q += 11;
-      return true;
-    }
-    const char* begin = q;
-    std::uint64_t value = 0;
-    while (digit(*q) <= 9) value = value * 10 + digit(*q++);
-    const auto digits = q - begin;
-    if (digits == 0 || digits > 19 || *q != ',' || value >= kLatestSecond) return false;
-    ++q;
-    row.time_s = value;
-    if (digits == 10) {
-      time_head_ = load64(begin);
-      time_tail_ = load32(begin + 7);
-      time_s_ = value;
-    }
-    return true;
-  }
-
-  static bool value(const char*& q, DebsRow& row) {
-    const bool negative = *q == '-';
-    if (negative) ++q;
-    const char* begin = q;
-    std::uint64_t digits = 0;
-    while (digit(*q) <= 9) digits = digits * 10 + digit(*q++);
-    auto count = q - begin;
-    std::ptrdiff_t decimals = 0;
-    if (*q == '.') {
-      const char* point = ++q;
-      while (digit(*q) <= 9) digits = digits * 10 + digit(*q++);
-      decimals = q - point;
-      count += decimals;
-    }
-    if (count == 0 || count > 15 || *q != ',') return false;
-    ++q;
-    const double size = static_cast<double>(digits) / kPowersOfTen[static_cast<std::size_t>(decimals)];
-    row.value = negative ? -size : size;
-    return true;
-  }
-
   static bool id(const char*& q, std::uint32_t& out) {
     const char* begin = q;
     std::uint32_t value = 0;
@@ -167,12 +125,6 @@ class FastRow {
     const auto digits = q - begin;
     return digits > 0 && digits <= 9;
   }
-
-  // The first 8 and the last 4 of its bytes, which overlap by one, and what they say.
-  static constexpr char kTimeText[] = "0000000000,";
-  std::uint64_t time_head_ = load64(kTimeText);
-  std::uint32_t time_tail_ = load32(kTimeText + 7);
-  std::uint64_t time_s_ = 0;
 };
 
 class DebsParser final : public RowParser {
@@ -185,16 +137,21 @@ class DebsParser final : public RowParser {
     const char* p = begin;
     std::uint64_t rows = 0;
     const std::uint64_t max_rows = batch.lines_left();
-    DebsRow row;
+    PlainRow plain;
     while (p != end && rows < max_rows && batch.rows_left() > 0) {
-      const char* next = p;
-      if (path_ == DebsPath::kFast && fast_.read(next, row)) {
-        if (!take(row, rows_before + rows + 1, batch)) break;
-      } else {
-        next = static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p))) + 1;
-        const std::string_view line = without_line_end({p, static_cast<std::size_t>(next - p)});
-        if (!line.empty() && !take_careful(line, rows_before + rows + 1, batch)) break;
+      if (path_ == DebsPath::kFast) {
+        if (take_many(p, end, max_rows, rows, batch)) continue;
+        const char* next = p;
+        if (plain.read(next)) {
+          if (!take(plain.row, plain.value, plain.labels, rows_before + rows + 1, batch)) break;
+          p = next;
+          ++rows;
+          continue;
+        }
       }
+      const char* next = static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p))) + 1;
+      const std::string_view line = without_line_end({p, static_cast<std::size_t>(next - p)});
+      if (!line.empty() && !take_careful(line, rows_before + rows + 1, batch)) break;
       p = next;
       ++rows;
     }
@@ -202,37 +159,68 @@ class DebsParser final : public RowParser {
   }
 
  private:
-  // False when the row belongs into another batch.
-  bool take(const DebsRow& row, std::uint64_t number, BatchBuilder& batch) {
+  // The quick way, as far as it goes; false when it does not go on from here. Where it never does it is tried less
+  // often.
+  bool take_many(const char*& p, const char* end, std::uint64_t max_rows, std::uint64_t& rows, BatchBuilder& batch) {
+    SampleColumns& columns = batch.columns();
+    if (!batch.limits().any_time() || !columns.is_scaled() || columns.decimals() > DebsRows::kMaxDecimals) return false;
+    if (pause_ > 0) {
+      --pause_;
+      return false;
+    }
+    DebsRows in;
+    in.begin = p;
+    in.end = end;
+    in.max_rows = max_rows - rows;
+    in.max_samples = std::min(batch.rows_left(), kSamplesAtOnce);
+    in.unwanted = SeriesTable::kUnwanted;
+    in.decimals = columns.decimals();
+    in.to = columns.room(in.max_samples + 1);
+    const DebsRowsRead read = read_debs_rows(in, labels_, time_);
+    columns.grown(read.samples);
+    p = read.next;
+    rows += read.rows;
+    next_pause_ = read.rows > 0 ? 0 : std::min(2 * next_pause_ + 1, kMostPause);
+    pause_ = next_pause_;
+    return read.rows > 0;
+  }
+
+  // False when the row belongs into another batch. `value`: Decimal or double. `labels`: the row's, when they have the
+  // form that read_debs_rows() can find again.
+  template <typename Value>
+  bool take(const DebsRow& row, const Value& value, std::string_view labels, std::uint64_t number,
+            BatchBuilder& batch) {
     const Key key = key_of(row);
     std::uint32_t series = table_.find(key);
-    if (series == SeriesTable::kUnwanted) return true;
     const model::Time time = model::from_ns(static_cast<std::int64_t>(row.time_s) * kNsPerSecond);
     if (series == SeriesTable::kUnknown) {
       model::Series fresh = debs_series(row.property, row.plug, row.household, row.house);
       if (!selection_.wants(fresh.labels)) {
-        if (table_.size() < kMaxSeries) table_.insert(key, SeriesTable::kUnwanted);
-        return true;
+        if (table_.size() >= 2 * kMaxSeries) return true;
+        series = SeriesTable::kUnwanted;
+      } else {
+        if (!batch.fits(time)) return false;
+        const std::optional<model::SeriesId> id = batch.define(std::move(fresh));
+        if (!id) {
+          batch.reject(number,
+                       {kTooManySeries, 0, fmt::format("found a series more than the {} of one input", kMaxSeries)});
+          return true;
+        }
+        series = model::index(*id);
       }
-      if (!batch.fits(time)) return false;
-      if (batch.series_count() >= kMaxSeries) {
-        batch.reject(number,
-                     {kTooManySeries, 0, fmt::format("found a series more than the {} of one input", kMaxSeries)});
-        return true;
-      }
-      series = model::index(batch.define(std::move(fresh)));
       table_.insert(key, series);
-    } else if (!batch.fits(time)) {
-      return false;
     }
-    batch.add(model::SeriesId{series}, time, row.value);
+    labels_.insert(labels, series);
+    if (series == SeriesTable::kUnwanted) return true;
+    if (!batch.fits(time)) return false;
+    batch.add(model::SeriesId{series}, time, value);
     return true;
   }
 
   bool take_careful(std::string_view line, std::uint64_t number, BatchBuilder& batch) {
     DebsRow row;
     std::optional<Fault> fault = read_debs_row(line, row);
-    if (!fault) return take(row, number, batch);
+    if (!fault) return take(row, row.value, {}, number, batch);
     if (row.labelled && !selection_.wants(debs_series(row.property, row.plug, row.household, row.house).labels)) {
       return true;
     }
@@ -240,10 +228,17 @@ class DebsParser final : public RowParser {
     return true;
   }
 
+  // So that the columns need no more room than they use.
+  static constexpr std::size_t kSamplesAtOnce = 4096;
+  static constexpr unsigned kMostPause = 63;
+
   Selection selection_;
   DebsPath path_;
-  FastRow fast_;
   SeriesTable table_;
+  DebsLabels labels_;
+  DebsTime time_;
+  unsigned pause_ = 0;       // rows until the quick way is tried again
+  unsigned next_pause_ = 0;  // when it fails then
 };
 
 }  // namespace

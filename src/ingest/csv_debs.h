@@ -17,8 +17,8 @@
 
 namespace orla::ingest {
 
-// The fast path reads rows of the common form in one pass and leaves every other to read_debs_row(); kCareful sends all
-// rows there, and must give the same (tests and the fuzzer compare).
+// The fast path reads rows of the common forms in one pass and leaves every other to read_debs_row(); kCareful sends
+// all rows there, and must give the same (tests and the fuzzer compare).
 enum class DebsPath : std::uint8_t { kFast, kCareful };
 std::unique_ptr<RowParser> make_debs_parser(Selection selection, DebsPath path);
 

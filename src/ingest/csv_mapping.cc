@@ -196,10 +196,14 @@ class MappingParser final : public RowParser {
   std::optional<Fault> add(Thing& thing, model::Time time, BatchBuilder& batch) {
     std::size_t fresh = 0;
     for (const auto& [metric, value] : samples_) fresh += thing.series[metric] == kUnused ? 1 : 0;
-    if (batch.series_count() + fresh > kMaxSeries) return too_many_series();
+    if (!batch.has_room_for_series(fresh)) return too_many_series();
     for (const auto& [metric, value] : samples_) {
       std::uint32_t& series = thing.series[metric];
-      if (series == kUnused) series = model::index(batch.define({metrics_[metric], labels()}));
+      if (series == kUnused) {
+        const std::optional<model::SeriesId> id = batch.define({metrics_[metric], labels()});
+        if (!id) return too_many_series();
+        series = model::index(*id);
+      }
       batch.add(model::SeriesId{series}, time, value);
     }
     return std::nullopt;

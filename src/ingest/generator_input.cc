@@ -66,9 +66,10 @@ class GeneratorInput final : public Input {
     std::uint32_t& series = series_[2 * plug_ + property];
     if (series == kUnused) {
       const GeneratedPlug& p = generator_.plugs()[plug_];
-      series = model::index(batch_.define(debs_series(property, p.plug, p.household, p.house)));
+      // Of kMaxHouses houses there are far fewer than kMaxSeries.
+      series = model::index(*batch_.define(debs_series(property, p.plug, p.household, p.house)));
     }
-    batch_.add(model::SeriesId{series}, time, static_cast<double>(thousandths) / 1000);
+    batch_.add(model::SeriesId{series}, time, Decimal{thousandths, 3, thousandths < 0});
   }
 
   Generator generator_;

@@ -188,7 +188,7 @@ TEST(Generator, DaysResembleEachOther) {
 }
 
 TEST(Generator, TheFileAndTheInputGiveTheSameSamples) {
-  const model::GeneratorSpec spec = spec_of(40, seconds(40), 7);
+  const model::GeneratorSpec spec = spec_of(40, seconds(80), 7);
   const std::string text = csv_of(spec);
   auto parsed =
       make_csv_input(base::bytes_in_memory(text), "x", make_debs_parser(Selection(), DebsPath::kFast), "e/0", {}, {});

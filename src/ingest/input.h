@@ -20,7 +20,7 @@
 namespace orla::ingest {
 
 // A batch holds at most this many samples and rejected rows, and up to one row more.
-inline constexpr std::size_t kMaxBatchRows = 32768;
+inline constexpr std::size_t kMaxBatchRows = 65536;
 // Lines looked at for one batch, unwanted ones included: so a position moves on even where nothing is selected.
 inline constexpr std::size_t kMaxBatchLines = 8 * kMaxBatchRows;
 // A longer line is rejected without being looked at.

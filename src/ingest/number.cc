@@ -2,6 +2,7 @@
 
 #include <fast_float/fast_float.h>
 
+#include <array>
 #include <cmath>
 #include <system_error>
 
@@ -19,6 +20,44 @@ Parsed parse_number(std::string_view text, double& out) {
   // Some versions report a value out of range, others give the infinity or the zero alone; `out` is set in both.
   if (result.ptr != end || result.ec == std::errc::invalid_argument) return Parsed::kNone;
   return std::isfinite(out) ? Parsed::kNumber : Parsed::kNotFinite;
+}
+
+std::int64_t power_of_ten(int exponent) {
+  static constexpr auto kPowers = [] {
+    std::array<std::int64_t, 19> powers{1};
+    for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
+    return powers;
+  }();
+  return kPowers[static_cast<std::size_t>(exponent)];
+}
+
+std::optional<std::int32_t> Decimal::scaled(int places) const {
+  std::int64_t value = 0;
+  if (__builtin_mul_overflow(digits, power_of_ten(places - decimals), &value)) return std::nullopt;
+  if (value > INT32_MAX || value < -INT32_MAX) return std::nullopt;
+  return static_cast<std::int32_t>(value);
+}
+
+std::size_t read_decimal(const char* text, Decimal& out) {
+  const auto digit = [](char c) { return static_cast<unsigned>(static_cast<unsigned char>(c)) - '0'; };
+  const char* p = text;
+  out.negative = *p == '-';
+  if (out.negative) ++p;
+  const char* begin = p;
+  std::uint64_t digits = 0;
+  while (digit(*p) <= 9) digits = digits * 10 + digit(*p++);
+  std::ptrdiff_t count = p - begin;
+  std::ptrdiff_t decimals = 0;
+  if (*p == '.') {
+    const char* const point = ++p;
+    while (digit(*p) <= 9) digits = digits * 10 + digit(*p++);
+    decimals = p - point;
+    count += decimals;
+  }
+  if (count == 0 || count > Decimal::kMaxDigits) return 0;
+  out.digits = out.negative ? -static_cast<std::int64_t>(digits) : static_cast<std::int64_t>(digits);
+  out.decimals = static_cast<int>(decimals);
+  return static_cast<std::size_t>(p - text);
 }
 
 bool parse_unsigned(std::string_view text, std::uint64_t max, std::uint64_t& out) {

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <string>
+
+#include "base/random.h"
+#include "model/batch.h"
 
 namespace orla::ingest {
 namespace {
@@ -72,6 +76,61 @@ TEST(PowersOfTen, AreExact) {
   for (std::size_t i = 0; i < kPowersOfTen.size(); ++i) {
     EXPECT_EQ(kPowersOfTen[i], std::strtod(("1e" + std::to_string(i)).c_str(), nullptr));
   }
+}
+
+TEST(Decimal, IsTheSameDoubleAsTheGeneralParserGives) {
+  base::SeededRandom random(11);
+  const auto one_digit = [&] { return static_cast<char>('0' + random.below(10)); };
+  int decimals_seen = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    std::string text = random.below(3) == 0 ? "-" : "";
+    const std::uint64_t digits = 1 + random.below(Decimal::kMaxDigits);
+    const std::uint64_t point = random.below(digits + 4);  // often none
+    for (std::uint64_t d = 0; d < digits; ++d) {
+      if (d == point) text += '.';
+      text += random.below(5) == 0 ? '0' : one_digit();
+    }
+    if (point == digits) text += '.';
+    const std::string line = text + ",";
+    Decimal decimal;
+    ASSERT_EQ(read_decimal(line.c_str(), decimal), text.size()) << text;
+    double expected = 0;
+    ASSERT_EQ(parse_number(text, expected), Parsed::kNumber) << text;
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(decimal.nearest()), std::bit_cast<std::uint64_t>(expected)) << text;
+    decimals_seen += decimal.decimals > 0 ? 1 : 0;
+    // With any number of places, the integer stands for the same double.
+    for (int places = decimal.decimals; places <= model::kMaxScaledDecimals; ++places) {
+      const std::optional<std::int32_t> scaled = decimal.scaled(places);
+      if (!scaled) break;
+      ASSERT_EQ(*scaled / kPowersOfTen[static_cast<std::size_t>(places)], expected) << text << " " << places;
+    }
+  }
+  EXPECT_GT(decimals_seen, 50'000);
+}
+
+TEST(Decimal, TellsWhatItIsNot) {
+  Decimal decimal;
+  for (const char* text : {",", "-,", ".,", "-.,", "+1,", "x", "1234567890123456,", "0.1234567890123456,",
+                           "99999999999999999999999999999999,"}) {
+    EXPECT_EQ(read_decimal(text, decimal), 0U) << text;
+  }
+  // The front alone: that something else follows is for the caller to see.
+  EXPECT_EQ(read_decimal("12.5e3,", decimal), 4U);
+  EXPECT_EQ(decimal.digits, 125);
+  EXPECT_EQ(decimal.decimals, 1);
+  EXPECT_EQ(read_decimal("-0.00,", decimal), 5U);
+  EXPECT_TRUE(decimal.is_negative_zero());
+  EXPECT_TRUE(std::signbit(decimal.nearest()));
+}
+
+TEST(Decimal, ScaledStopsAtThirtyOneBits) {
+  EXPECT_EQ((Decimal{2147483647, 0}).scaled(0), 2147483647);
+  EXPECT_EQ((Decimal{-2147483647, 0, true}).scaled(0), -2147483647);
+  EXPECT_EQ((Decimal{2147483648, 0}).scaled(0), std::nullopt);
+  EXPECT_EQ((Decimal{-2147483648, 0, true}).scaled(0), std::nullopt);
+  EXPECT_EQ((Decimal{2147483, 0}).scaled(3), 2147483000);
+  EXPECT_EQ((Decimal{2147484, 0}).scaled(3), std::nullopt);
+  EXPECT_EQ((Decimal{999999999999999, 0}).scaled(15), std::nullopt);
 }
 
 }  // namespace

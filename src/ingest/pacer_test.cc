@@ -66,8 +66,10 @@ TEST(Pacer, FarTimesDoNotOverflow) {
   Pacer pacer(1e-9, {});
   model::Batch early;
   early.times.push_back(model::from_ns(-2'000'000'000'000'000'000));
+  early.values.push_back(0);
   model::Batch late;
   late.times.push_back(model::from_ns(6'900'000'000'000'000'000));
+  late.values.push_back(0);
   EXPECT_EQ(pacer.wait(early, steady(0s)), 0s);
   EXPECT_GT(pacer.wait(late, steady(1s)), 24h * 365 * 100);
   Pacer quick(1e18, {});

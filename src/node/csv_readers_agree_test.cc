@@ -45,6 +45,7 @@ Reading by_ingest(const model::InputSpec& spec) {
     if (!more.ok()) return failure();
     if (!*more) return reading;
     for (const model::Series& series : batch.new_series) names.push_back(model::to_string(series));
+    batch.samples.make_plain();
     for (const auto& run : batch.samples.runs) {
       for (std::uint32_t i = run.begin; i < run.end; ++i) {
         reading.samples[names[model::index(run.series)]].emplace_back(
