@@ -11,7 +11,7 @@ namespace orla::codec {
 inline constexpr std::size_t kBlockValues = 256;
 // What an encoder may touch behind `out`.
 inline constexpr std::size_t kBlockRoom = 8 * kBlockValues + 128;
-// What a decoder may write behind the n values of a block.
+// Places behind the n values of a block that a decoder may write and an encoder read.
 inline constexpr std::size_t kValueSlack = 16;
 
 // Kinds, in the upper three bits of a block's first byte; the lower five say the width.
@@ -28,7 +28,8 @@ enum class BlockKind : std::uint8_t {
 
 // Every function takes 1 <= n <= kBlockValues and returns the bytes written to `out`, which has kBlockRoom.
 struct BlockEncoder {
-  // Block of base + v[i], without overflow. The cheapest of kFrame, kDelta and kZigzag, patched or not.
+  // Block of base + v[i], without overflow; kValueSlack places behind v[n - 1] are readable. The cheapest of kFrame,
+  // kDelta and kZigzag, patched or not.
   std::size_t (*ints)(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out);
   // v[i] = (t[i] - t[0]) / unit, if each is a whole number below 2^30 in size: then true. 1 <= unit < 2^31.
   bool (*offsets)(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32_t* v);

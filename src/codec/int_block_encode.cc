@@ -33,6 +33,7 @@
 
 #include "codec/bit_varint.h"
 #include "codec/int_block.h"
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,182 +43,409 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using U32 = hn::CappedTag<std::uint32_t, 8>;
-using I32 = hn::RebindToSigned<U32>;
-using U8 = hn::CappedTag<std::uint8_t, 32>;
-
-constexpr unsigned kMaxWidth = 25;    // beyond, 32
-constexpr std::size_t kPadding = 32;  // zeros behind the numbers of a block
-constexpr std::size_t kNumbers = kBlockValues + kPadding;
+constexpr unsigned kMaxWidth = 25;  // beyond, 32
+constexpr std::size_t kGroup = 64;  // numbers are handled in groups of so many, the last one filled up with zeros
+constexpr std::size_t kAhead = 4 * kBlockValues;  // the next but one block is fetched while this one is converted
+constexpr std::size_t kSampled = 16;  // neighbours that are looked at to choose between frame and differences
 
 HWY_INLINE unsigned stored_width(unsigned width) { return width > kMaxWidth ? 32 : width; }
 HWY_INLINE unsigned width_code(unsigned width) { return width > kMaxWidth ? kMaxWidth + 1 : width; }
 HWY_INLINE std::size_t packed_bytes(std::size_t n, unsigned width) { return (n * width + 7) / 8; }
 
-// The lower `width` bits of x[0..n); x is readable, and zero, up to the next multiple of 8. Touches up to 8 bytes more.
-HWY_INLINE void pack(const std::uint32_t* x, std::size_t n, unsigned width, std::uint8_t* out) {
-  if (width == 0) return;
-  if (width > kMaxWidth) {
-    std::memcpy(out, x, 4 * n);
-    return;
-  }
-  const std::uint32_t mask = (std::uint32_t{1} << width) - 1;
-  if (width > 15 || HWY_TARGET == HWY_SCALAR) {
-    std::uint64_t bits = 0;
-    unsigned held = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      bits |= static_cast<std::uint64_t>(x[i] & mask) << held;
-      held += width;
-      if (held >= 32) {
-        const auto word = static_cast<std::uint32_t>(bits);
-        std::memcpy(out, &word, 4);
-        out += 4;
-        bits >>= 32;
-        held -= 32;
-      }
-    }
-    std::memcpy(out, &bits, 8);
-    return;
-  }
-#if HWY_TARGET != HWY_SCALAR
-  const U32 d;
-  const hn::Repartition<std::uint64_t, U32> d64;
-  const auto low = hn::Set(d, mask);
-  const auto pair = hn::Set(d64, (std::uint64_t{1} << (2 * width)) - 1);
-  const unsigned odd = (width & 1) * 4;
-  HWY_ALIGN std::uint64_t pairs[4];
-  for (std::size_t i = 0; i < n; i += 8) {
-    for (std::size_t k = 0; k < 8; k += hn::Lanes(d)) {
-      const auto v = hn::BitCast(d64, hn::And(hn::LoadU(d, x + i + k), low));
-      hn::Store(hn::And(hn::Or(v, hn::ShiftRightSame(v, static_cast<int>(32 - width))), pair), d64, pairs + k / 2);
-    }
-    const std::uint64_t four = pairs[0] | (pairs[1] << (2 * width));
-    const std::uint64_t next = pairs[2] | (pairs[3] << (2 * width));
-    const std::uint64_t joined = (next << odd) | (four >> (4 * width - odd));
-    std::memcpy(out, &four, 8);
-    std::memcpy(out + width / 2, &joined, 8);
-    out += width;
-  }
-#endif
-}
-
 // The numbers of a block, and zeros behind them.
 struct Numbers {
-  HWY_ALIGN std::uint32_t x[kNumbers];
+  HWY_ALIGN std::uint32_t x[kBlockValues];
   std::size_t n = 0;
   std::uint32_t most = 0;
 
-  HWY_INLINE void zero_padding() {
-    const U32 d;
-    for (std::size_t i = 0; i < kPadding; i += hn::Lanes(d)) hn::StoreU(hn::Zero(d), d, x + n + i);
-  }
+  std::size_t groups() const { return (n + kGroup - 1) / kGroup; }
 };
+
+struct Extent {
+  std::int32_t least;
+  std::int32_t most;
+};
+
+// The bits of each number (31 stands for 32 too), in any order.
+struct Widths {
+  HWY_ALIGN std::uint8_t of[kBlockValues];
+};
+
+HWY_INLINE std::uint32_t zigzag(std::int32_t s) {
+  return (static_cast<std::uint32_t>(s) << 1) ^ static_cast<std::uint32_t>(s >> 31);
+}
+
+// As many bits as fit, where no lanes do it.
+HWY_INLINE void pack_wide(const std::uint32_t* x, std::size_t n, unsigned width, std::uint8_t* out) {
+  const std::uint32_t mask = (std::uint32_t{1} << width) - 1;
+  std::uint64_t bits = 0;
+  unsigned held = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    bits |= static_cast<std::uint64_t>(x[i] & mask) << held;
+    held += width;
+    if (held >= 32) {
+      const auto word = static_cast<std::uint32_t>(bits);
+      std::memcpy(out, &word, 4);
+      out += 4;
+      bits >>= 32;
+      held -= 32;
+    }
+  }
+  std::memcpy(out, &bits, 8);
+}
+
+HWY_INLINE Extent few_steps_extent(const std::int32_t* v, std::size_t n) {
+  Extent steps{v[1] - v[0], v[1] - v[0]};
+  for (std::size_t i = 2; i < n; ++i)
+    steps = {std::min(steps.least, v[i] - v[i - 1]), std::max(steps.most, v[i] - v[i - 1])};
+  return steps;
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+HWY_INLINE void pack_narrow(const Numbers& numbers, unsigned width, std::uint8_t* out) {
+  pack_wide(numbers.x, numbers.n, width, out);
+}
+
+HWY_INLINE void bit_widths(const Numbers& numbers, Widths& widths) {
+  for (std::size_t i = 0; i < kGroup * numbers.groups(); ++i)
+    widths.of[i] = static_cast<std::uint8_t>(std::bit_width(numbers.x[i]));
+}
+
+template <std::size_t groups>
+HWY_INLINE std::size_t count_wider(const Widths& widths, unsigned width) {
+  std::size_t wider = 0;
+  for (std::size_t i = 0; i < kGroup * groups; ++i) wider += widths.of[i] > width ? 1 : 0;
+  return wider;
+}
+
+// The places of the numbers wider than that, and their upper bits.
+HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, std::uint32_t* high) {
+  for (std::size_t i = 0; i < numbers.n; ++i) {
+    if (numbers.x[i] >> width == 0) continue;
+    *places++ = static_cast<std::uint8_t>(i);
+    *high++ = numbers.x[i] >> width;
+  }
+}
+
+HWY_INLINE Extent extent(const std::int32_t* v, std::size_t n) {
+  return {*std::min_element(v, v + n), *std::max_element(v, v + n)};
+}
+
+HWY_INLINE Extent steps_extent(const std::int32_t* v, std::size_t n) { return few_steps_extent(v, n); }
+
+// Fills `numbers`, whose n is set, from f(i).
+template <typename F>
+HWY_INLINE void fill(Numbers& numbers, F f) {
+  for (std::size_t i = 0; i < numbers.n; ++i) numbers.x[i] = f(i);
+  std::fill(numbers.x + numbers.n, numbers.x + kGroup * numbers.groups(), 0U);
+}
+
+// v[i] - least
+HWY_INLINE void subtract(const std::int32_t* v, std::int32_t least, Numbers& numbers) {
+  fill(numbers, [=](std::size_t i) { return static_cast<std::uint32_t>(v[i]) - static_cast<std::uint32_t>(least); });
+}
+
+// v[i + 1] - v[i] - least
+HWY_INLINE void steps_above(const std::int32_t* v, std::int32_t least, Numbers& numbers) {
+  fill(numbers, [=](std::size_t i) { return static_cast<std::uint32_t>(v[i + 1] - v[i] - least); });
+}
+
+HWY_INLINE void steps_zigzag(const std::int32_t* v, Numbers& numbers) {
+  fill(numbers, [=](std::size_t i) { return zigzag(v[i + 1] - v[i]); });
+}
+
+// Bits of v[i] - least less those of zigzag(v[i + 1] - v[i]), over kSampled values at each stride.
+HWY_INLINE int excess_bits(const std::int32_t* v, std::size_t n, std::size_t stride, std::int32_t least) {
+  int excess = 0;
+  for (std::size_t begin = 0; begin + kSampled < n; begin += stride)
+    for (std::size_t i = begin; i < begin + kSampled; ++i)
+      excess += std::bit_width(static_cast<std::uint32_t>(v[i]) - static_cast<std::uint32_t>(least)) -
+                std::min(31, static_cast<int>(std::bit_width(zigzag(v[i + 1] - v[i]))));
+  return excess;
+}
+
+#else
+
+using U32 = hn::CappedTag<std::uint32_t, 16>;
+using I32 = hn::RebindToSigned<U32>;
+using U8 = hn::Repartition<std::uint8_t, U32>;
+
+// Two neighbouring lanes become one: the lower `width` bits of the odd one move to above those of the even one. Lanes
+// have twice `half` bits; other bits are zero.
+template <int half, typename D, typename V>
+HWY_INLINE V join_pairs(D d, V v, unsigned width) {
+  using T = hn::TFromD<D>;
+  const auto even = hn::Set(d, static_cast<T>((T{1} << half) - 1));
+  const V high = hn::AndNot(even, v);
+  return hn::Or(hn::And(v, even), hn::ShiftRightSame(high, half - static_cast<int>(width)));
+}
+
+HWY_INLINE void pack_narrow(const Numbers& numbers, unsigned width, std::uint8_t* out) {
+  const U32 d;
+  const hn::Repartition<std::uint16_t, U32> d16;
+  const hn::Repartition<std::uint64_t, U32> d64;
+  const U8 d8;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto mask = hn::Set(d, (std::uint32_t{1} << width) - 1);
+  HWY_ALIGN std::uint64_t words[8];
+  const auto two = [&](std::size_t i) HWY_ATTR {
+    const auto low = hn::And(hn::Load(d, numbers.x + i), mask);
+    const auto high = hn::And(hn::Load(d, numbers.x + i + lanes), mask);
+    return hn::ConcatEven(d16, hn::BitCast(d16, high), hn::BitCast(d16, low));
+  };
+  if (width <= 8) {  // 8 numbers in a word
+    for (std::size_t i = 0; i < numbers.n; i += 4 * lanes) {
+      const auto bytes = hn::ConcatEven(d8, hn::BitCast(d8, two(i + 2 * lanes)), hn::BitCast(d8, two(i)));
+      const auto in16 = join_pairs<8>(d16, hn::BitCast(d16, bytes), width);
+      const auto in32 = join_pairs<16>(d, hn::BitCast(d, in16), 2 * width);
+      hn::Store(join_pairs<32>(d64, hn::BitCast(d64, in32), 4 * width), d64, words);
+      for (std::size_t k = 0; k < lanes / 2; ++k, out += width) std::memcpy(out, words + k, 8);
+    }
+    return;
+  }
+  const unsigned odd = (width & 1) * 4;
+  for (std::size_t i = 0; i < numbers.n; i += 2 * lanes) {  // 4 numbers in a word, 9 to 15 bits each
+    const auto in32 = join_pairs<16>(d, hn::BitCast(d, two(i)), width);
+    hn::Store(join_pairs<32>(d64, hn::BitCast(d64, in32), 2 * width), d64, words);
+    for (std::size_t k = 0; k < lanes / 2; k += 2, out += width) {
+      const std::uint64_t joined = (words[k + 1] << odd) | (words[k] >> (4 * width - odd));
+      std::memcpy(out, words + k, 8);
+      std::memcpy(out + width / 2, &joined, 8);
+    }
+  }
+}
+
+// As a float, whose exponent says the bits of the number. Without two neighbouring ones the conversion cannot round up
+// to the next power of two.
+template <bool exact>
+HWY_INLINE hn::VFromD<U32> as_float(hn::VFromD<U32> v) {
+  const U32 d;
+  const hn::Rebind<float, U32> df;
+  if constexpr (!exact) v = hn::AndNot(hn::ShiftRight<1>(v), v);
+  return hn::BitCast(d, hn::ConvertTo(df, hn::BitCast(I32(), v)));
+}
+
+template <bool exact>
+HWY_INLINE void bit_widths_of(const Numbers& numbers, Widths& widths) {
+  const U32 d;
+  const U8 d8;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto bias = hn::Set(d8, 126);
+  const auto byte1 = hn::Set(d, 0xff00U);
+  const auto byte2 = hn::Set(d, 0xff0000U);
+  const auto byte3 = hn::Set(d, 0xff000000U);
+  for (std::size_t i = 0; i < kGroup * numbers.groups(); i += 4 * lanes) {
+    const auto at = [&](std::size_t k) HWY_ATTR { return as_float<exact>(hn::Load(d, numbers.x + i + k * lanes)); };
+    const auto e0 = hn::ShiftRight<23>(at(0));
+    const auto e1 = hn::And(hn::ShiftRight<15>(at(1)), byte1);
+    const auto e2 = hn::And(hn::ShiftRight<7>(at(2)), byte2);
+    const auto e3 = hn::And(hn::ShiftLeft<1>(at(3)), byte3);
+    const auto all = hn::Or(hn::Or(e0, e1), hn::Or(e2, e3));
+    hn::Store(hn::SaturatedSub(hn::BitCast(d8, all), bias), d8, widths.of + i);
+  }
+}
+
+HWY_INLINE void bit_widths(const Numbers& numbers, Widths& widths) {
+  if (numbers.most < (1U << 24)) {
+    bit_widths_of<true>(numbers, widths);
+  } else {
+    bit_widths_of<false>(numbers, widths);
+  }
+}
+
+template <std::size_t groups>
+HWY_INLINE std::size_t count_wider(const Widths& widths, unsigned width) {
+  const hn::RebindToSigned<U8> d;
+  const auto than = hn::Set(d, static_cast<std::int8_t>(width));
+  std::size_t wider = 0;
+  for (std::size_t i = 0; i < kGroup * groups; i += hn::Lanes(d))
+    wider += hn::CountTrue(d, hn::Gt(hn::BitCast(d, hn::Load(U8(), widths.of + i)), than));
+  return wider;
+}
+
+HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, std::uint32_t* high) {
+  const U32 d;
+  const auto most = hn::Set(d, (std::uint32_t{1} << width) - 1);
+  const auto ahead = hn::Set(d, static_cast<std::uint32_t>(hn::Lanes(d)));
+  auto here = hn::Iota(d, 0U);
+  HWY_ALIGN std::uint32_t wide[kBlockValues + kGroup];
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < numbers.n; i += hn::Lanes(d)) {
+    n += hn::CompressStore(here, hn::Gt(hn::Load(d, numbers.x + i), most), d, wide + n);
+    here = hn::Add(here, ahead);
+  }
+  for (std::size_t k = 0; k < n; ++k) {
+    places[k] = static_cast<std::uint8_t>(wide[k]);
+    high[k] = numbers.x[wide[k]] >> width;
+  }
+}
+
+// Calls f(i) for vectors at i that cover [0, n), some places twice. n is at least a vector.
+template <typename F>
+HWY_INLINE void each_vector(std::size_t n, F f) {
+  const std::size_t lanes = hn::Lanes(I32());
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) f(i);
+  if (i < n) f(n - lanes);
+}
+
+HWY_INLINE Extent extent(const std::int32_t* v, std::size_t n) {
+  const I32 d;
+  auto least = hn::Set(d, v[0]);
+  auto most = least;
+  each_vector(n, [&](std::size_t i) HWY_ATTR {
+    const auto at = hn::LoadU(d, v + i);
+    least = hn::Min(least, at);
+    most = hn::Max(most, at);
+  });
+  return {hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, most))};
+}
+
+HWY_INLINE Extent steps_extent(const std::int32_t* v, std::size_t n) {
+  const I32 d;
+  auto least = hn::Set(d, v[1] - v[0]);
+  auto most = least;
+  each_vector(n - 1, [&](std::size_t i) HWY_ATTR {
+    const auto at = hn::Sub(hn::LoadU(d, v + i + 1), hn::LoadU(d, v + i));
+    least = hn::Min(least, at);
+    most = hn::Max(most, at);
+  });
+  return {hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, most))};
+}
+
+// f(i) gives the vector of the numbers from i on, where there may be others behind the last one.
+template <typename F>
+HWY_INLINE void fill(Numbers& numbers, F f) {
+  const U32 d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= numbers.n; i += lanes) hn::Store(f(i), d, numbers.x + i);
+  if (i < numbers.n) {
+    hn::Store(hn::IfThenElseZero(hn::FirstN(d, numbers.n - i), f(i)), d, numbers.x + i);
+    i += lanes;
+  }
+  for (; i % kGroup != 0; i += lanes) hn::Store(hn::Zero(d), d, numbers.x + i);
+}
+
+HWY_INLINE void subtract(const std::int32_t* v, std::int32_t least, Numbers& numbers) {
+  const I32 d;
+  const auto from = hn::Set(d, least);
+  fill(numbers, [&](std::size_t i) HWY_ATTR { return hn::BitCast(U32(), hn::Sub(hn::LoadU(d, v + i), from)); });
+}
+
+HWY_INLINE void steps_above(const std::int32_t* v, std::int32_t least, Numbers& numbers) {
+  const I32 d;
+  const auto from = hn::Set(d, least);
+  fill(numbers, [&](std::size_t i) HWY_ATTR {
+    return hn::BitCast(U32(), hn::Sub(hn::Sub(hn::LoadU(d, v + i + 1), hn::LoadU(d, v + i)), from));
+  });
+}
+
+HWY_INLINE hn::VFromD<U32> folded(hn::VFromD<I32> step) {
+  return hn::BitCast(U32(), hn::Xor(hn::ShiftLeft<1>(step), hn::ShiftRight<31>(step)));
+}
+
+HWY_INLINE void steps_zigzag(const std::int32_t* v, Numbers& numbers) {
+  const I32 d;
+  fill(numbers, [&](std::size_t i) HWY_ATTR { return folded(hn::Sub(hn::LoadU(d, v + i + 1), hn::LoadU(d, v + i))); });
+}
+
+HWY_INLINE int excess_bits(const std::int32_t* v, std::size_t n, std::size_t stride, std::int32_t least) {
+  const I32 d;
+  const U32 du;
+  const auto from = hn::Set(d, least);
+  const auto bias = hn::Set(d, 126);
+  const auto most = hn::Set(du, 0x40000000U);
+  auto excess = hn::Zero(d);
+  const auto bits = [&](hn::VFromD<U32> numbers) HWY_ATTR {
+    return hn::Max(hn::BitCast(d, hn::ShiftRight<23>(as_float<false>(numbers))), bias);
+  };
+  for (std::size_t begin = 0; begin + kSampled < n; begin += stride) {
+    for (std::size_t i = begin; i < begin + kSampled; i += hn::Lanes(d)) {
+      const auto at = hn::LoadU(d, v + i);
+      const auto frame = hn::BitCast(du, hn::Sub(at, from));
+      const auto step = hn::Min(folded(hn::Sub(hn::LoadU(d, v + i + 1), at)), most);
+      excess = hn::Add(excess, hn::Sub(bits(frame), bits(step)));
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, excess));
+}
+
+#endif
+
+// The lower `width` bits of the numbers. Touches up to 8 bytes more.
+HWY_INLINE void pack(const Numbers& numbers, unsigned width, std::uint8_t* out) {
+  if (width == 0) return;
+  if (width > kMaxWidth) {
+    std::memcpy(out, numbers.x, 4 * numbers.n);
+  } else if (width > 15) {
+    pack_wide(numbers.x, numbers.n, width, out);
+  } else {
+    pack_narrow(numbers, width, out);
+  }
+}
 
 struct Choice {
   unsigned width = 0;
   unsigned top = 0;  // bits of the largest number
   std::size_t exceptions = 0;
-  std::size_t bytes = 0;
 };
 
-#if HWY_TARGET == HWY_SCALAR
-
-// widths[i] = bits of x[i].
-HWY_INLINE void bit_widths(const Numbers& numbers, std::uint8_t* widths) {
-  for (std::size_t i = 0; i < numbers.n; ++i) widths[i] = static_cast<std::uint8_t>(std::bit_width(numbers.x[i]));
-}
-
-HWY_INLINE std::size_t count_wider(const std::uint8_t* widths, std::size_t n, unsigned width) {
-  std::size_t wider = 0;
-  for (std::size_t i = 0; i < n; ++i) wider += widths[i] > width ? 1 : 0;
-  return wider;
-}
-
-#else
-
-// widths[i] = bits of x[i], where 31 stands for 32 too, up to the next multiple of the bytes in a vector.
-HWY_INLINE void bit_widths(const Numbers& numbers, std::uint8_t* widths) {
-  const U32 d;
-  const I32 di;
-  const hn::Rebind<float, U32> df;
-  const hn::Rebind<std::uint8_t, U32> d8;
-  const auto most = hn::Set(d, 0x40000000);
-  const auto bias = hn::Set(d, 126);
-  const std::size_t end = (numbers.n + hn::Lanes(U8()) - 1) / hn::Lanes(U8()) * hn::Lanes(U8());
-  for (std::size_t i = 0; i < end; i += hn::Lanes(d)) {
-    const auto v = hn::Min(hn::LoadU(d, numbers.x + i), most);
-    // Without two neighbouring ones the conversion cannot round up to the next power of two.
-    const auto sparse = hn::AndNot(hn::ShiftRight<1>(v), v);
-    const auto exponent = hn::ShiftRight<23>(hn::BitCast(d, hn::ConvertTo(df, hn::BitCast(di, sparse))));
-    const auto width = hn::Sub(hn::Max(exponent, bias), bias);
-    hn::StoreU(hn::DemoteTo(d8, hn::BitCast(di, width)), d8, widths + i);
-  }
-}
-
-HWY_INLINE std::size_t count_wider(const std::uint8_t* widths, std::size_t n, unsigned width) {
-  const U8 d;
-  const hn::RebindToSigned<U8> di;
-  const hn::Repartition<std::uint64_t, U8> d64;
-  const auto than = hn::Set(di, static_cast<std::int8_t>(width));
-  auto wider = hn::Zero(di);
-  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    const auto v = hn::BitCast(di, hn::LoadU(d, widths + i));
-    wider = hn::Sub(wider, hn::VecFromMask(di, hn::Gt(v, than)));
-  }
-  return hn::GetLane(hn::SumOfLanes(d64, hn::SumsOf8(hn::BitCast(d, wider))));
-}
-
-#endif
-
-HWY_INLINE Choice choose(const Numbers& numbers) {
-  Choice best;
-  best.top = static_cast<unsigned>(std::bit_width(numbers.most));
-  best.width = stored_width(best.top);
-  best.bytes = packed_bytes(numbers.n, best.width);
-  if (best.top == 0) return best;
-  HWY_ALIGN std::uint8_t widths[kNumbers];
+template <std::size_t groups>
+HWY_INLINE Choice choose_of(const Numbers& numbers, Choice best) {
+  std::size_t least_bytes = packed_bytes(numbers.n, best.width);
+  Widths widths;
   bit_widths(numbers, widths);
   for (unsigned width = std::min(best.top, kMaxWidth + 1); width-- > 0;) {
-    const std::size_t wider = count_wider(widths, numbers.n, width);
-    if (wider + 2 >= best.bytes || wider > 255) break;  // more of them cost more
-    const std::size_t bytes =
-        packed_bytes(numbers.n, width) + 2 + wider + packed_bytes(wider, stored_width(best.top - width));
-    if (bytes < best.bytes) best = {width, best.top, wider, bytes};
+    const std::size_t wider = count_wider<groups>(widths, width);
+    const std::size_t upper = packed_bytes(wider, stored_width(best.top - width));
+    const std::size_t bytes = packed_bytes(numbers.n, width) + 2 + wider + upper;
+    if (bytes < least_bytes && wider <= 255) {
+      best.width = width;
+      best.exceptions = wider;
+      least_bytes = bytes;
+    } else if (bytes > least_bytes + numbers.n / 8) {
+      break;  // it hardly ever gets better again
+    }
   }
   return best;
 }
 
+HWY_INLINE Choice choose(const Numbers& numbers) {
+  Choice plain;
+  plain.top = static_cast<unsigned>(std::bit_width(numbers.most));
+  plain.width = stored_width(plain.top);
+  if (plain.top == 0 || plain.top == 32) return plain;
+  switch (numbers.groups()) {
+    case 1:
+      return choose_of<1>(numbers, plain);
+    case 2:
+      return choose_of<2>(numbers, plain);
+    case 3:
+      return choose_of<3>(numbers, plain);
+    default:
+      return choose_of<4>(numbers, plain);
+  }
+}
+
 // Behind what was written.
 HWY_INLINE std::uint8_t* write_numbers(const Numbers& numbers, const Choice& choice, std::uint8_t* out) {
-  pack(numbers.x, numbers.n, choice.width, out);
+  pack(numbers, choice.width, out);
   out += packed_bytes(numbers.n, choice.width);
   if (choice.exceptions == 0) return out;
   const unsigned upper = choice.top - choice.width;
   *out++ = static_cast<std::uint8_t>(choice.exceptions);
   *out++ = static_cast<std::uint8_t>(width_code(upper));
-  Numbers high;
-#if HWY_TARGET == HWY_SCALAR
-  for (std::size_t i = 0; i < numbers.n; ++i) {
-    if (numbers.x[i] >> choice.width == 0) continue;
-    *out++ = static_cast<std::uint8_t>(i);
-    high.x[high.n++] = numbers.x[i] >> choice.width;
+  std::uint32_t high[kBlockValues];
+  split(numbers, choice.width, out, high);
+  out += choice.exceptions;
+  if (stored_width(upper) == 32) {
+    std::memcpy(out, high, 4 * choice.exceptions);
+  } else {
+    pack_wide(high, choice.exceptions, upper, out);
   }
-#else
-  const U32 d;
-  const auto most = hn::Set(d, (std::uint32_t{1} << choice.width) - 1);
-  for (std::size_t i = 0; i < numbers.n; i += hn::Lanes(d)) {
-    std::uint8_t mask[8] = {};
-    hn::StoreMaskBits(d, hn::Gt(hn::LoadU(d, numbers.x + i), most), mask);
-    for (unsigned bits = mask[0]; bits != 0; bits &= bits - 1) {
-      const std::size_t at = i + static_cast<unsigned>(std::countr_zero(bits));
-      *out++ = static_cast<std::uint8_t>(at);
-      high.x[high.n++] = numbers.x[at] >> choice.width;
-    }
-  }
-#endif
-  high.zero_padding();
-  pack(high.x, high.n, stored_width(upper), out);
-  return out + packed_bytes(high.n, stored_width(upper));
+  return out + packed_bytes(choice.exceptions, stored_width(upper));
 }
 
 HWY_INLINE std::uint8_t* write_header(BlockKind kind, const Choice& choice, std::int64_t base, std::uint8_t* out) {
@@ -226,106 +454,55 @@ HWY_INLINE std::uint8_t* write_header(BlockKind kind, const Choice& choice, std:
   return write_signed(out, base);
 }
 
-struct Extent {
-  std::int32_t least;
-  std::int32_t most;
-};
-
-// Of f(i) for i in [0, n); f gives a vector from any i on that has as many places left.
-template <typename F>
-HWY_INLINE Extent extent(std::size_t n, F f, std::int32_t first) {
-  const I32 d;
-  const std::size_t lanes = hn::Lanes(d);
-  auto least = hn::Set(d, first);
-  auto most = least;
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto v = f(i);
-    least = hn::Min(least, v);
-    most = hn::Max(most, v);
-  }
-  if (i < n) {  // the last ones, some of them again
-    const auto v = f(n - lanes);
-    least = hn::Min(least, v);
-    most = hn::Max(most, v);
-  }
-  return {hn::GetLane(hn::MinOfLanes(d, least)), hn::GetLane(hn::MaxOfLanes(d, most))};
+// Whether differences take fewer bits than the distances to the least value, by a look at some of the n values (n >
+// kSampled, less than 2^31 apart).
+HWY_INLINE bool differences_are_smaller(const std::int32_t* v, std::size_t n, std::int32_t least) {
+  const std::size_t stride = n <= 4 * kSampled ? kSampled : n <= 8 * kSampled ? 2 * kSampled : 4 * kSampled;
+  const std::size_t looked_at = ((n - 1 - kSampled) / stride + 1) * kSampled;
+  return 4 * excess_bits(v, n, stride, least) > 3 * static_cast<int>(looked_at);
 }
 
 std::size_t encode_ints(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out) {
-  const I32 d;
-  const U32 du;
-  const std::size_t lanes = hn::Lanes(d);
-  HWY_ALIGN std::int32_t few[16];
-  if (n < lanes + 1) {  // too few for a vector of differences: repeat the last one
-    for (std::size_t i = 0; i < 16; ++i) few[i] = v[std::min(i, n - 1)];
-    v = few;
-  }
   const std::uint8_t* const begin = out;
-  const auto value_at = [&](std::size_t i) HWY_ATTR { return hn::LoadU(d, v + i); };
-  const Extent values = extent(std::max(n, lanes), value_at, v[0]);
-  Numbers frame;
-  frame.n = n;
-  frame.most = static_cast<std::uint32_t>(values.most) - static_cast<std::uint32_t>(values.least);
-  if (frame.most == 0) return static_cast<std::size_t>(write_header(BlockKind::kFrame, {}, base + v[0], out) - begin);
-
-  std::size_t i = 0;
-  const auto least = hn::Set(d, values.least);
-  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::BitCast(du, hn::Sub(value_at(i), least)), du, frame.x + i);
-  for (; i < n; ++i) frame.x[i] = static_cast<std::uint32_t>(v[i]) - static_cast<std::uint32_t>(values.least);
-  frame.zero_padding();
-  const Choice framed = choose(frame);
-  const std::size_t frame_cost = framed.bytes + signed_bytes(base + values.least);
-
-  // Differences of neighbours fit into 32 bits when the values are less than 2^31 apart.
-  if (n > 2 && frame.most < (std::uint32_t{1} << 31)) {
-    const auto step_at = [&](std::size_t k) HWY_ATTR { return hn::Sub(hn::LoadU(d, v + k + 1), hn::LoadU(d, v + k)); };
-    Extent steps{v[1] - v[0], v[1] - v[0]};
-    if (n > lanes) {
-      steps = extent(n - 1, step_at, v[1] - v[0]);
-    } else {
-      for (std::size_t k = 2; k < n; ++k)
-        steps = {std::min(steps.least, v[k] - v[k - 1]), std::max(steps.most, v[k] - v[k - 1])};
-    }
-    Numbers deltas;
-    deltas.n = n - 1;
-    const bool rising = steps.least >= 0 || steps.least == steps.most;
-    std::size_t k = 0;
-    if (rising) {
-      deltas.most = static_cast<std::uint32_t>(steps.most) - static_cast<std::uint32_t>(steps.least);
-      const auto step = hn::Set(d, steps.least);
-      for (; k + lanes <= deltas.n; k += lanes)
-        hn::StoreU(hn::BitCast(du, hn::Sub(step_at(k), step)), du, deltas.x + k);
-      for (; k < deltas.n; ++k) deltas.x[k] = static_cast<std::uint32_t>(v[k + 1] - v[k] - steps.least);
-    } else {
-      const auto zigzag = [](std::int32_t s) {
-        return (static_cast<std::uint32_t>(s) << 1) ^ static_cast<std::uint32_t>(s >> 31);
-      };
-      deltas.most = std::max(zigzag(steps.least), zigzag(steps.most));
-      for (; k + lanes <= deltas.n; k += lanes) {
-        const auto s = step_at(k);
-        const auto folded = hn::Xor(hn::ShiftLeft<1>(s), hn::ShiftRight<31>(s));
-        hn::StoreU(hn::BitCast(du, folded), du, deltas.x + k);
-      }
-      for (; k < deltas.n; ++k) deltas.x[k] = zigzag(v[k + 1] - v[k]);
-    }
-    deltas.zero_padding();
-    const Choice chosen = choose(deltas);
-    const std::size_t cost = chosen.bytes + signed_bytes(base + v[0]) + (rising ? signed_bytes(steps.least) : 0);
-    if (cost + n / 64 < frame_cost) {  // running sums cost the decoder some time
-      out = write_header(rising ? BlockKind::kDelta : BlockKind::kZigzag, chosen, base + v[0], out);
-      if (rising) out = write_signed(out, steps.least);
-      return static_cast<std::size_t>(write_numbers(deltas, chosen, out) - begin);
-    }
+  std::int32_t few[2 * kSampled];
+  const std::size_t given = n;
+  if (n <= kSampled) {  // vectors are filled up with the last value
+    std::fill(std::copy(v, v + n, few), few + 2 * kSampled, v[n - 1]);
+    v = few;
+    n = kSampled + 1;
   }
-  out = write_header(BlockKind::kFrame, framed, base + values.least, out);
-  return static_cast<std::size_t>(write_numbers(frame, framed, out) - begin);
+  const Extent values = extent(v, n);
+  Numbers numbers;
+  numbers.most = static_cast<std::uint32_t>(values.most) - static_cast<std::uint32_t>(values.least);
+  if (numbers.most == 0) return static_cast<std::size_t>(write_header(BlockKind::kFrame, {}, base + v[0], out) - begin);
+
+  if (given > 2 && numbers.most < (std::uint32_t{1} << 31) && differences_are_smaller(v, n, values.least)) {
+    const Extent steps = given < n ? few_steps_extent(v, given) : steps_extent(v, n);
+    const bool rising = steps.least >= 0 || steps.least == steps.most;
+    numbers.n = given - 1;
+    if (rising) {
+      numbers.most = static_cast<std::uint32_t>(steps.most) - static_cast<std::uint32_t>(steps.least);
+      steps_above(v, steps.least, numbers);
+    } else {
+      numbers.most = std::max(zigzag(steps.least), zigzag(steps.most));
+      steps_zigzag(v, numbers);
+    }
+    const Choice choice = choose(numbers);
+    out = write_header(rising ? BlockKind::kDelta : BlockKind::kZigzag, choice, base + v[0], out);
+    if (rising) out = write_signed(out, steps.least);
+    return static_cast<std::size_t>(write_numbers(numbers, choice, out) - begin);
+  }
+  numbers.n = given;
+  subtract(v, values.least, numbers);
+  const Choice choice = choose(numbers);
+  out = write_header(BlockKind::kFrame, choice, base + values.least, out);
+  return static_cast<std::size_t>(write_numbers(numbers, choice, out) - begin);
 }
 
 bool offsets(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32_t* v) {
   std::size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<std::int64_t, 4> d;
+  const hn::CappedTag<std::int64_t, 8> d;
   const hn::Rebind<double, decltype(d)> df;
   const hn::Rebind<std::int32_t, decltype(d)> di;
   const hn::Repartition<std::int32_t, decltype(d)> dw;
@@ -336,13 +513,19 @@ bool offsets(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32
   const auto limit = hn::Set(df, 1 << 30);
   auto differs = hn::Zero(d);
   auto close = hn::Eq(inverse, inverse);
-  for (; i + lanes <= n; i += lanes) {
+  const auto convert = [&](std::size_t i) HWY_ATTR {
+    hwy::Prefetch(t + i + kAhead);
     const auto distance = hn::Sub(hn::LoadU(d, t + i), first);
     const auto count = hn::Round(hn::Mul(hn::ConvertTo(df, distance), inverse));
     const auto whole = hn::DemoteTo(di, count);
     close = hn::And(close, hn::Lt(hn::Abs(count), limit));
     differs = hn::Or(differs, hn::Xor(distance, hn::MulEven(hn::BitCast(dw, hn::PromoteTo(d, whole)), units)));
     hn::StoreU(whole, di, v + i);
+  };
+  for (; i + lanes <= n; i += lanes) convert(i);
+  if (i < n && n > lanes) {  // the last ones, some of them again
+    convert(n - lanes);
+    i = n;
   }
   if (!hn::AllTrue(df, close) || !hn::AllTrue(d, hn::Eq(differs, hn::Zero(d)))) return false;
 #endif
@@ -359,7 +542,7 @@ bool offsets(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32
 bool decimals(const double* x, std::size_t n, double unit, std::int32_t* v) {
   std::size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<double, 4> d;
+  const hn::CappedTag<double, 8> d;
   const hn::Rebind<std::int32_t, decltype(d)> di;
   const hn::Rebind<std::uint64_t, decltype(d)> du;
   const std::size_t lanes = hn::Lanes(d);
@@ -375,7 +558,8 @@ bool decimals(const double* x, std::size_t n, double unit, std::int32_t* v) {
   const auto exponent = hn::Set(du, std::uint64_t{0x7ff} << 52);
   const auto half = hn::Set(d, unit * 0x1p-53);
 #endif
-  for (; i + lanes <= n; i += lanes) {
+  const auto convert = [&](std::size_t i) HWY_ATTR {
+    hwy::Prefetch(x + i + kAhead);
     const auto value = hn::LoadU(d, x + i);
     const auto large = hn::Mul(value, units);
     const auto whole = hn::Round(large);
@@ -388,6 +572,11 @@ bool decimals(const double* x, std::size_t n, double unit, std::int32_t* v) {
 #endif
     good = hn::And(good, hn::RebindMask(d, hn::Ne(hn::BitCast(du, value), minus_zero)));
     hn::StoreU(hn::DemoteTo(di, whole), di, v + i);
+  };
+  for (; i + lanes <= n; i += lanes) convert(i);
+  if (i < n && n > lanes) {  // the last ones, some of them again
+    convert(n - lanes);
+    i = n;
   }
   if (!hn::AllTrue(d, good)) return false;
 #endif

@@ -89,6 +89,7 @@ bool evenly_spaced(const std::int64_t* t, std::size_t n, std::int64_t step) {
   std::size_t i = 1;
   for (; i + 8 <= n && differs == 0; i += 8)
     for (std::size_t k = i; k < i + 8; ++k) differs |= static_cast<std::uint64_t>(distance(t[k], t[k - 1]) ^ step);
+  if (differs != 0) return false;
   for (; i < n; ++i) differs |= static_cast<std::uint64_t>(distance(t[i], t[i - 1]) ^ step);
   return differs == 0;
 }
@@ -255,48 +256,20 @@ struct PackedEncoder::Work {
     });
   }
 
-  // The decimals of all values that have some; integers[i] = value * 10^decimals in those blocks that are `good`.
-  int find_decimals(const Batch& batch) {
-    const std::vector<double>& x = batch.values;
-    integers.resize(std::max(integers.size(), x.size()));
+  // The decimals that some of the values have.
+  static int probe_decimals(const std::vector<double>& x) {
     int decimals = 0;
     const std::size_t probes = std::clamp<std::size_t>(x.size() / 32, 1, 32);
     for (std::size_t i = 0; i < probes; ++i)
       decimals = std::max(decimals, decimals_of(x[i * x.size() / probes], decimals));
-    const auto convert = [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; i += kBlockValues) {
-        const std::size_t n = std::min(kBlockValues, end - i);
-        const double unit = model::power_of_ten(decimals);
-        const bool fits = blocks->decimals(x.data() + i, n, unit, integers.data() + i);
-        if (!fits) {
-          all_good = false;
-          for (std::size_t k = i; k < i + n; ++k) {
-            if (decimals_of(x[k], decimals) <= decimals) continue;
-            decimals = decimals_of(x[k], decimals);  // try again with more
-            return false;
-          }
-        }
-        good.push_back(fits ? 1 : 0);
-      }
-      return true;
-    };
-    do {
-      good.clear();
-      all_good = true;
-    } while (!each_stretch(batch.runs, x.size(), convert));
     return decimals;
   }
 
-  void put_double_block(const double* x, const std::int32_t* v, bool fits, std::size_t n, double unit) {
+  // A block of doubles that are not all decimals of 32 bits close to each other.
+  void put_odd_block(const double* x, std::size_t n, double unit) {
     std::int64_t wide[kBlockValues];
-    if (fits) {
-      const auto [least, most] = std::minmax_element(v, v + n);
-      if (std::int64_t{*most} - *least <= INT32_MAX) return put_block(v, n, 0);
-      std::copy(v, v + n, wide);
-    } else {
-      for (std::size_t i = 0; i < n; ++i)
-        if (!exact_integer(x[i], unit, wide[i])) return put_raw(x, n);
-    }
+    for (std::size_t i = 0; i < n; ++i)
+      if (!exact_integer(x[i], unit, wide[i])) return put_raw(x, n);
     if (blocks->offsets(wide, n, 1, small)) return put_block(small, n, wide[0]);
     room(kBlockRoom);
     const std::size_t size = encode_wide_block(wide, n, next());
@@ -304,20 +277,57 @@ struct PackedEncoder::Work {
     used += size;
   }
 
-  void put_values(const Batch& batch, bool doubles, int decimals) {
-    const std::int32_t* const v = batch.values.empty() ? batch.scaled.data() : integers.data();
-    std::size_t block = 0;
-    each_stretch(batch.runs, batch.size(), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; i += kBlockValues, ++block) {
+  // Writes the values with so many decimals, or finds that some need more (then `decimals` says how many), or that they
+  // are no decimals of 32 bits (then `doubles` does), and has to be called again.
+  bool try_doubles(const Batch& batch, int& decimals, bool& doubles) {
+    const double unit = model::power_of_ten(decimals);
+    return each_stretch(batch.runs, batch.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; i += kBlockValues) {
         const std::size_t n = std::min(kBlockValues, end - i);
-        if (doubles) {
-          put_double_block(batch.values.data() + i, v + i, good[block] != 0, n, model::power_of_ten(decimals));
+        const double* const x = batch.values.data() + i;
+        if (blocks->decimals(x, n, unit, small)) {
+          if (!doubles) {
+            put_block(small, n, 0);
+            continue;
+          }
+          const auto [least, most] = std::minmax_element(small, small + n);
+          if (std::int64_t{*most} - *least <= INT32_MAX) {
+            put_block(small, n, 0);
+            continue;
+          }
         } else {
-          put_block(v + i, n, 0);
+          for (std::size_t k = 0; k < n; ++k) {
+            const int needed = decimals_of(x[k], decimals);
+            if (needed <= decimals) continue;
+            decimals = needed;
+            return false;
+          }
+          if (!doubles) {
+            doubles = true;
+            return false;
+          }
         }
+        put_odd_block(x, n, unit);
       }
       return true;
     });
+  }
+
+  void put_values(const Batch& batch, int& decimals, bool& doubles) {
+    if (batch.values.empty()) {
+      each_stretch(batch.runs, batch.size(), [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; i += kBlockValues) {
+          const std::size_t n = std::min(kBlockValues, end - i);
+          std::memcpy(small, batch.scaled.data() + i, n * sizeof *small);
+          put_block(small, n, 0);
+        }
+        return true;
+      });
+      return;
+    }
+    decimals = probe_decimals(batch.values);
+    const std::size_t begin = used;
+    while (!try_doubles(batch, decimals, doubles)) used = begin;
   }
 
   absl::Status compress(std::size_t plain_begin, std::string& out) const {
@@ -349,18 +359,13 @@ struct PackedEncoder::Work {
     if (!paced && !batch.times.empty()) origin = model::to_ns(batch.times.front());
     int decimals = batch.decimals;
     bool doubles = false;
-    if (!batch.values.empty()) {
-      decimals = find_decimals(batch);
-      doubles = !all_good;
-    }
     unsigned unit = paced ? pace_unit(all, origin) : 3;
-    unsigned flags = (doubles ? kPackedDoubles : 0U) | (paced ? kPackedPaced : 0U);
 
     put_byte(static_cast<std::uint8_t>(kPackedFormat.kind));
     put_byte(kPackedFormat.version);
     put_byte(0);
     const std::size_t plain_begin = used;
-    put_byte(static_cast<unsigned>(decimals));
+    put_byte(0);
     put_varint(batch.size());
     put_varint(batch.runs.size());
     put_signed(origin);
@@ -375,8 +380,10 @@ struct PackedEncoder::Work {
         --unit;  // of 1 ns everything is a multiple
       }
     }
-    put_values(batch, doubles, decimals);
-    bytes[2] = static_cast<std::uint8_t>(flags | unit << kPackedUnitShift);
+    put_values(batch, decimals, doubles);
+    bytes[2] = static_cast<std::uint8_t>((doubles ? kPackedDoubles : 0U) | (paced ? kPackedPaced : 0U) |
+                                         unit << kPackedUnitShift);
+    bytes[plain_begin] = static_cast<std::uint8_t>(decimals);
     if (options.zstd_level != 0) return compress(plain_begin, out);
     const std::string_view covered(reinterpret_cast<const char*>(bytes.data()), used);
     const std::uint64_t sum = base::hash64(covered);
@@ -389,11 +396,8 @@ struct PackedEncoder::Work {
   const BlockEncoder* blocks = nullptr;
   std::vector<std::uint8_t> bytes;
   std::size_t used = 0;
-  std::vector<std::int32_t> integers;
-  std::vector<std::uint8_t> good;
-  bool all_good = false;
   std::vector<Batch::Pace> paces;
-  std::int32_t small[kBlockValues] = {};
+  std::int32_t small[kBlockValues + kValueSlack] = {};
 };
 
 PackedEncoder::PackedEncoder(PackedOptions options) : work_(std::make_unique<Work>(options)) {}
