@@ -394,21 +394,19 @@ struct Choice {
 
 template <std::size_t groups>
 HWY_INLINE Choice choose_of(const Numbers& numbers, Choice best) {
-  std::size_t least_bytes = packed_bytes(numbers.n, best.width);
+  // Bytes, exceptions and width in one word: the least of them is found without branches.
+  std::uint64_t least = packed_bytes(numbers.n, best.width) << 32 | best.width;
   Widths widths;
   bit_widths(numbers, widths);
   for (unsigned width = std::min(best.top, kMaxWidth + 1); width-- > 0;) {
     const std::size_t wider = count_wider<groups>(widths, width);
     const std::size_t upper = packed_bytes(wider, stored_width(best.top - width));
     const std::size_t bytes = packed_bytes(numbers.n, width) + 2 + wider + upper;
-    if (bytes < least_bytes && wider <= 255) {
-      best.width = width;
-      best.exceptions = wider;
-      least_bytes = bytes;
-    } else if (bytes > least_bytes + numbers.n / 8) {
-      break;  // it hardly ever gets better again
-    }
+    least = std::min(least, static_cast<std::uint64_t>(bytes << 32 | wider << 8 | width));
+    if (bytes > (least >> 32) + numbers.n / 8) break;  // it hardly ever gets better again
   }
+  best.width = least & 0xff;
+  best.exceptions = (least >> 8) & 0xffff;
   return best;
 }
 
