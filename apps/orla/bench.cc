@@ -10,6 +10,7 @@
 #include "base/absl_view.h"
 #include "base/clock.h"
 #include "base/cpu_time.h"
+#include "bench_ladder_edge.h"
 #include "commands.h"
 
 namespace orla::apps {
@@ -19,6 +20,8 @@ namespace {
 constexpr Bench kBenches[] = {
     {"replay", "Rows a second of a DEBS 2014 file: read, parsed, keyed, aggregated by plug and minute",
      add_replay_bench},
+    {"ladder", "Measurements a second through four layers: sensors' frames, edges, aggregators, cloud; a process each",
+     add_ladder_bench},
 };
 
 double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
@@ -96,6 +99,7 @@ BenchRun median_run(const std::vector<BenchRun>& runs) {
 void add_bench(CLI::App& app, Chosen& chosen) {
   CLI::App* group = app.add_subcommand("bench", "Measure this program on this machine, each result verified");
   group->require_subcommand(1);
+  add_ladder_edge(*group, chosen);
   for (const Bench& bench : kBenches) {
     CLI::App* command = group->add_subcommand(bench.name, bench.about);
     auto options = std::make_shared<BenchOptions>();  // with the callback

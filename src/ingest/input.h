@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -60,5 +61,7 @@ inline constexpr std::chrono::milliseconds kPacedBatch{50};
 
 // `from` is a position that an input of the same spec reported, or the start.
 absl::StatusOr<std::unique_ptr<Input>> make_input(const model::InputSpec& spec, const model::Position& from);
+using MakeInput =
+    std::function<absl::StatusOr<std::unique_ptr<Input>>(const model::InputSpec& spec, const model::Position& from)>;
 
 }  // namespace orla::ingest

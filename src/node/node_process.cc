@@ -191,7 +191,7 @@ class NodeProcess {
           if (!store.ok()) return store.status();
           edge_store_ = *std::move(store);
         }
-        pump_ = std::make_unique<ThreadInputPump>(loop_, clock_);
+        pump_ = std::make_unique<ThreadInputPump>(loop_, clock_, options_.make_input);
         role_ = on_loop<std::unique_ptr<Role>>([&] {
           auto edge = std::make_unique<EdgeRole>(plan_, spec_, world, edge_store_.get(), *uplink_, *pump_);
           edge->watch_recovery([this](std::uint64_t done, std::uint64_t all) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/logger.h"
+#include "ingest/input.h"
 #include "model/fleet.h"
 
 namespace orla::node {
@@ -18,6 +19,7 @@ struct NodeOptions {
   base::LogFormat log_format = base::LogFormat::kText;
   // An edge reads no input, and ends once its outbox is empty, or after this time.
   std::optional<std::chrono::nanoseconds> drain_limit;
+  ingest::MakeInput make_input = ingest::make_input;  // of an edge's inputs, pushes excepted
 };
 
 enum class NodeEnd : std::uint8_t {

@@ -7,15 +7,15 @@
 #include <thread>
 #include <utility>
 
-#include "ingest/input.h"
 #include "ingest/pacer.h"
 
 namespace orla::node {
 
 struct ThreadInputPump::Shared {
-  Shared(base::Loop& l, const base::Clock& c) : loop(l), clock(c) {}
+  Shared(base::Loop& l, const base::Clock& c, ingest::MakeInput m) : loop(l), clock(c), make_input(std::move(m)) {}
   base::Loop& loop;
   const base::Clock& clock;
+  const ingest::MakeInput make_input;
   Events events;         // on the loop only
   bool stopped = false;  // on the loop only: what is still on its way is not delivered
 };
@@ -62,8 +62,8 @@ struct ThreadInputPump::Reader {
   }
 };
 
-ThreadInputPump::ThreadInputPump(base::Loop& loop, const base::Clock& clock)
-    : loop_(loop), clock_(clock), shared_(std::make_shared<Shared>(loop, clock)) {}
+ThreadInputPump::ThreadInputPump(base::Loop& loop, const base::Clock& clock, ingest::MakeInput make_input)
+    : loop_(loop), clock_(clock), shared_(std::make_shared<Shared>(loop, clock, std::move(make_input))) {}
 
 ThreadInputPump::~ThreadInputPump() { stop(); }
 
@@ -87,7 +87,7 @@ void ThreadInputPump::run(const std::shared_ptr<Shared>& shared, const std::shar
       if (!shared->stopped && reader->current) shared->events.failed(reader->input, why);
     });
   };
-  absl::StatusOr<std::unique_ptr<ingest::Input>> input = ingest::make_input(reader->spec, reader->from);
+  absl::StatusOr<std::unique_ptr<ingest::Input>> input = shared->make_input(reader->spec, reader->from);
   if (!input.ok()) return fail(input.status());
   while (reader->wait_for_room()) {
     model::InputBatch batch;

@@ -6,14 +6,15 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "ingest/input.h"
 #include "node/input_pump.h"
 
 namespace orla::node {
 
 class ThreadInputPump final : public InputPump {
  public:
-  // Both outlive the pump.
-  ThreadInputPump(base::Loop& loop, const base::Clock& clock);
+  // Loop and clock outlive the pump. make_input is called on the inputs' threads.
+  ThreadInputPump(base::Loop& loop, const base::Clock& clock, ingest::MakeInput make_input = ingest::make_input);
   // Stops and joins. What is still posted on the loop does nothing.
   ~ThreadInputPump() override;
 
