@@ -23,7 +23,9 @@ inline constexpr std::size_t kMinWindowBytes = 4 << 10;
 inline constexpr std::size_t kFirstWindowBytes = 4 << 10;
 inline constexpr std::size_t kMaxWindowBytes = 8 << 20;
 inline constexpr std::size_t kMinPieceBytes = 1 << 10;
-inline constexpr std::size_t kMaxPieceBytes = 2 << 20;  // of the largest window: a frame on a fast link is not cut
+// A frame of a MiB is not cut where the window is open. Of a link that suddenly becomes slow, the peer hears nothing
+// for the time of one piece.
+inline constexpr std::size_t kMaxPieceBytes = (1 << 20) + (64 << 10);
 // Marks are an eighth of the window apart, within these bounds,
 inline constexpr std::size_t kMinMarkBytes = 1 << 10;
 inline constexpr std::size_t kMaxMarkBytes = 256 << 10;

@@ -10,8 +10,8 @@ namespace orla::node {
 
 // The formats of codec, for a room that does not know it.
 store::EdgeFormat edge_format();
-// How often an edge calls maintain(), at least; what its store's options count on, for a commit to be durable within the
-// node's `fsync`.
+// How often an edge calls maintain(), at least; what its store's options count on, for a commit to be durable within
+// the node's `fsync`.
 std::chrono::nanoseconds maintain_period(const model::NodeSpec& node);
 store::EdgeStoreOptions edge_options(const model::Plan& plan, const model::NodeSpec& node);
 
