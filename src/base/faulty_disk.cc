@@ -153,7 +153,7 @@ void FaultyDisk::crash() { ++processes_; }
 
 void FaultyDisk::lose_power(File& file) {
   for (const auto& [from, to] : file.doomed) {
-    if (random_.below(2) == 0) std::fill_n(file.bytes.begin() + static_cast<std::ptrdiff_t>(from), to - from, '\0');
+    std::fill_n(file.bytes.begin() + static_cast<std::ptrdiff_t>(from), to - from, '\0');
   }
   if (!file.cut_off.empty() && random_.below(2) == 0) {
     file.bytes.resize(file.durable);

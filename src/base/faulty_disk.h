@@ -39,7 +39,7 @@ class FaultyDisk final : public Disk {
   // One in so many fails; 0: none.
   struct Odds {
     std::uint64_t append = 0;  // after a part of the bytes
-    std::uint64_t sync = 0;    // what was not durable may never be, whatever later syncs say
+    std::uint64_t sync = 0;    // what was not durable can be read until the power fails, whatever later syncs say
     std::uint64_t open = 0;
     std::uint64_t remove = 0;
     std::uint64_t sync_names = 0;

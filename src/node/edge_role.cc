@@ -163,6 +163,8 @@ absl::Status EdgeRole::restore() {
   }
   need_snapshot_ = recovery->journal.empty();
   if (absl::Status status = restore_outbox(*recovery); !status.ok()) return status;
+  // Until it is durable nothing is taken, and no duplicate acknowledged.
+  if (recovery->unsettled) write_losses();
   for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
   return absl::OkStatus();
 }

@@ -87,8 +87,11 @@ void FleetWorld::happen_to_disk(const Fault& fault, Machine& machine) {
     case FaultKind::kDiskErrors: {
       const auto odds = static_cast<std::uint64_t>(fault.amount);
       disk.fails_one_in = odds;
-      // What a failed sync leaves undone is lost with the power, and no process can know after a start.
-      if (machine.files) machine.files->odds = {odds, machine.loses_power ? 0 : odds, odds, odds, odds, odds};
+      if (machine.files) {
+        // Of the kinds of steps some: what goes on between them is what matters.
+        const auto some = [&] { return machine.random->below(3) == 0 ? 0 : odds; };
+        machine.files->odds = {some(), some(), some(), some(), some(), some()};
+      }
       queue_.after(fault.lasts, [&disk, files = machine.files.get()] {
         disk.fails_one_in = 0;
         if (files != nullptr) files->odds = {};

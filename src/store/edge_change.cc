@@ -22,7 +22,8 @@ enum Tag : std::uint8_t {
   kLatest,
   kTail,
   kLost,
-  kGroups
+  kGroups,
+  kSynced
 };
 
 void put_digest(base::ByteWriter& to, const base::Digest& digest) {
@@ -80,6 +81,19 @@ model::Tombstone get_tombstone(base::ByteReader& from) {
   return out;
 }
 
+void put_tail(base::ByteWriter& to, Tag tag, const Change::Tail& tail) {
+  to.u8(tag);
+  to.varint(tail.segment);
+  to.varint(tail.bytes);
+}
+
+Change::Tail get_tail(base::ByteReader& from) {
+  Change::Tail tail;
+  tail.segment = from.varint();
+  tail.bytes = from.varint();
+  return tail;
+}
+
 // One section after its tag. False for an unknown tag.
 bool get_section(Change& change, std::uint8_t tag, base::ByteReader& from) {
   switch (tag) {
@@ -129,13 +143,12 @@ bool get_section(Change& change, std::uint8_t tag, base::ByteReader& from) {
     case kLatest:
       change.latest = from.text();
       return true;
-    case kTail: {
-      Change::Tail tail;
-      tail.segment = from.varint();
-      tail.bytes = from.varint();
-      change.tail = tail;
+    case kTail:
+      change.tail = get_tail(from);
       return true;
-    }
+    case kSynced:
+      change.synced = get_tail(from);
+      return true;
     case kLost:
       return change.lost = true;
     case kGroups: {
@@ -181,11 +194,8 @@ std::string encode_change(const Change& change) {
     to.u64(chunk.place.checksum);
     to.text(chunk.header);
   }
-  if (change.tail) {
-    to.u8(kTail);
-    to.varint(change.tail->segment);
-    to.varint(change.tail->bytes);
-  }
+  if (change.tail) put_tail(to, kTail, *change.tail);
+  if (change.synced) put_tail(to, kSynced, *change.synced);
   for (const model::Tombstone& tombstone : change.tombstones) {
     to.u8(kTombstone);
     put_tombstone(to, tombstone);

@@ -12,6 +12,7 @@
 //    8 closed     no fields: everything before is on disk
 //    9 latest     text ChunkFacts of the newest chunk sealed
 //   10 tail       varint segment, varint bytes: where the outbox ends
+//   13 synced     varint segment, varint bytes: as far as that the outbox was durable (fsync on: all of it)
 //   12 groups     varint number of the first, text encoded EdgeState with nothing but groups; first 0 replaces all
 //   before 11 lost       no fields: the journal before was lost; no state until the next snapshot
 //
@@ -83,6 +84,7 @@ struct Change {
   std::optional<std::string_view> latest;
   std::vector<Chunk> chunks;
   std::optional<Tail> tail;
+  std::optional<Tail> synced;
   std::vector<model::Tombstone> tombstones;
   std::optional<EdgeMeta> meta;
   std::optional<model::Sequence> trim;

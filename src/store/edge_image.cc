@@ -111,6 +111,7 @@ void EdgeImage::apply(Prepared prepared, States keep_states) {
     kept.emplace(sequence, std::move(chunk));
   }
   if (change.tail) tail = *change.tail;
+  if (change.synced) synced = *change.synced;
   if (change.meta) {
     const model::Sequence acknowledged = change.meta->epoch == meta.epoch ? meta.acknowledged : 0;
     meta = *change.meta;

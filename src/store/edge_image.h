@@ -61,7 +61,8 @@ class EdgeImage {
   std::string latest;                           // encoded ChunkFacts of the newest chunk; empty: none was sealed
   std::vector<std::string> states;              // the newest snapshot and what follows it
   GroupPieces groups;
-  Change::Tail tail;  // where the outbox ends
+  Change::Tail tail;    // where the outbox ends
+  Change::Tail synced;  // as far as that it was durable; fsync on: all of it
   std::string boot;   // as of the newest `opened`
   FsyncMode fsync = FsyncMode::kOn;
   bool reopen = false;

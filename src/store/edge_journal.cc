@@ -23,7 +23,8 @@ std::string change_records(RecordKind first_kind, std::uint64_t generation, std:
   return out;
 }
 
-void EdgeJournal::adopt(std::uint64_t generation, std::uint64_t end, std::uint64_t copied) {
+void EdgeJournal::adopt(std::uint64_t generation, std::uint64_t end, std::uint64_t copied,
+                        std::vector<std::string> leftovers) {
   generation_ = generation;
   end_ = end;
   synced_ = 0;
@@ -31,19 +32,21 @@ void EdgeJournal::adopt(std::uint64_t generation, std::uint64_t end, std::uint64
   in_doubt_ = false;
   settled_ = true;
   given_up_ = 0;
+  leftovers_ = std::move(leftovers);
   a_.reset();
   b_.reset();
 }
 
 absl::Status EdgeJournal::settle() {
-  if (settled_) return absl::OkStatus();
-  if (given_up_ != 0) {
-    absl::Status status = disk_.remove(journal_name(given_up_, JournalCopy::kB));
-    if (status.ok()) status = disk_.remove(journal_name(given_up_, JournalCopy::kA));
-    if (status.ok()) status = disk_.sync_names();
-    if (!status.ok()) return status;
+  if (!settled_ && given_up_ != 0) {
+    // The second copy goes first, for good: where it is, the first one was whole.
+    for (const JournalCopy copy : {JournalCopy::kB, JournalCopy::kA}) {
+      absl::Status status = disk_.remove(journal_name(given_up_, copy));
+      if (status.ok()) status = disk_.sync_names();
+      if (!status.ok()) return status;
+    }
     given_up_ = 0;
-  } else {
+  } else if (!settled_) {
     a_.reset();
     if (absl::Status status = write(JournalCopy::kA, {}); !status.ok()) return status;
     if (absl::Status status = a_->sync(); !status.ok()) {
@@ -56,6 +59,17 @@ absl::Status EdgeJournal::settle() {
     }
   }
   settled_ = true;
+  return remove_leftovers();
+}
+
+// Nobody may go back to an older generation once this one goes on.
+absl::Status EdgeJournal::remove_leftovers() {
+  if (leftovers_.empty()) return absl::OkStatus();
+  for (const std::string& leftover : leftovers_) {
+    if (absl::Status status = disk_.remove(leftover); !status.ok()) return status;
+  }
+  if (absl::Status status = disk_.sync_names(); !status.ok()) return status;
+  leftovers_.clear();
   return absl::OkStatus();
 }
 
@@ -113,47 +127,41 @@ void EdgeJournal::copy(std::string_view fresh) {
   }
 }
 
+// One copy of a new generation, with its name.
+absl::Status EdgeJournal::begin(std::uint64_t generation, JournalCopy copy, std::string_view bytes,
+                                std::unique_ptr<base::AppendFile>& file) {
+  absl::StatusOr<std::unique_ptr<base::AppendFile>> opened = disk_.append(journal_name(generation, copy), 0);
+  absl::Status status = opened.status();
+  if (status.ok()) status = (*opened)->append(bytes);
+  if (status.ok()) status = (*opened)->sync();
+  if (status.ok()) status = disk_.sync_names();
+  if (status.ok()) file = *std::move(opened);
+  return status;
+}
+
 absl::Status EdgeJournal::rotate(std::uint64_t generation, std::uint64_t number,
                                  const std::vector<std::string>& parts) {
   const std::string bytes = change_records(RecordKind::kGeneration, generation, number, parts);
-  const std::string name_a = journal_name(generation, JournalCopy::kA);
-  const std::string name_b = journal_name(generation, JournalCopy::kB);
-  absl::StatusOr<std::unique_ptr<base::AppendFile>> a = disk_.append(name_a, 0);
-  absl::Status status = a.status();
-  if (status.ok()) status = (*a)->append(bytes);
-  if (status.ok()) status = (*a)->sync();
-  std::uint64_t copied = 0;
-  absl::StatusOr<std::unique_ptr<base::AppendFile>> b = std::unique_ptr<base::AppendFile>();
-  if (status.ok()) {
-    b = disk_.append(name_b, 0);
-    if (b.ok() && (*b)->append(bytes).ok()) {
-      copied = bytes.size();
-      (*b)->sync().IgnoreError();
-    } else {
-      b = std::unique_ptr<base::AppendFile>();  // written later
-    }
-    status = disk_.sync_names();
-  }
+  std::unique_ptr<base::AppendFile> a, b;
+  // One after the other: as long as there is no second copy, what is cut off in the first never was in force.
+  absl::Status status = begin(generation, JournalCopy::kA, bytes, a);
+  if (status.ok()) status = begin(generation, JournalCopy::kB, bytes, b);
   if (!status.ok()) {
-    a = std::unique_ptr<base::AppendFile>();
-    b = std::unique_ptr<base::AppendFile>();
     given_up_ = generation;
     settled_ = false;
     return status;
   }
-  const std::uint64_t before = generation_;
+  if (generation_ != 0) {
+    for (const JournalCopy copy : {JournalCopy::kA, JournalCopy::kB}) leftovers_.push_back(name(copy));
+  }
   generation_ = generation;
-  a_ = *std::move(a);
-  b_ = *std::move(b);
-  end_ = synced_ = bytes.size();
+  a_ = std::move(a);
+  b_ = std::move(b);
+  end_ = synced_ = copied_ = bytes.size();
   number_ = durable_ = number;
   in_doubt_ = false;
-  copied_ = copied;
-  if (before != 0) {
-    // What stays is older than what is in force, and removed at the next start.
-    disk_.remove(journal_name(before, JournalCopy::kA)).IgnoreError();
-    disk_.remove(journal_name(before, JournalCopy::kB)).IgnoreError();
-  }
+  // In force with both copies, whatever is left of others. That is seen to before anything is written here.
+  remove_leftovers().IgnoreError();
   return absl::OkStatus();
 }
 

@@ -11,25 +11,29 @@
 
 namespace orla::store {
 
-// The first copy decides; the second follows it and is never waited for. After an error of append() or rotate() what
-// was to be written may be on disk or not: settle() has to succeed before anything else is written.
+// The first copy decides; the second follows it and is not waited for, but at the beginning of a generation: one is in
+// force once both copies are durable. After an error of append() or rotate() what was to be written may be on disk or
+// not, and after rotate() what is not needed any more may still be there: settle() has to succeed before anything else
+// is written.
 class EdgeJournal {
  public:
   // `disk` outlives the journal.
   explicit EdgeJournal(base::Disk& disk) : disk_(disk) {}
 
   // Goes on in files that are there: the first `end` bytes of the first copy are sound, and `copied` of them are in the
-  // second.
-  void adopt(std::uint64_t generation, std::uint64_t end, std::uint64_t copied);
+  // second. `leftovers`: files of other generations, which go before anything is written. 0: there is none yet.
+  void adopt(std::uint64_t generation, std::uint64_t end, std::uint64_t copied, std::vector<std::string> leftovers);
 
   enum class Durable : std::uint8_t { kNow, kLater };
   // One change in one or more parts.
   absl::Status append(std::uint64_t number, const std::vector<std::string>& parts, Durable durable);
-  // A new generation that begins with this change, durable, and the end of the old one.
+  // A new generation that begins with this change, durable in both copies, and the end of the old one.
   absl::Status rotate(std::uint64_t generation, std::uint64_t number, const std::vector<std::string>& parts);
-  // What could not be written is certainly not there.
+  // What could not be written is certainly not there, nor is any older generation.
   absl::Status settle();
-  bool settled() const { return settled_; }
+  bool settled() const { return settled_ && leftovers_.empty(); }
+  // What could not be written may be there.
+  bool torn() const { return !settled_; }
   // What was appended is durable.
   absl::Status sync();
   // A sync has failed: what was in force and not durable by then may be lost, whatever later syncs say, until rotate().
@@ -46,6 +50,9 @@ class EdgeJournal {
 
  private:
   absl::Status write(JournalCopy copy, std::string_view bytes);
+  absl::Status begin(std::uint64_t generation, JournalCopy copy, std::string_view bytes,
+                     std::unique_ptr<base::AppendFile>& file);
+  absl::Status remove_leftovers();
   void copy(std::string_view fresh);
   std::string name(JournalCopy copy) const { return journal_name(generation_, copy); }
 
@@ -59,7 +66,8 @@ class EdgeJournal {
   std::uint64_t durable_ = 0;
   bool in_doubt_ = false;
   bool settled_ = true;
-  std::uint64_t given_up_ = 0;  // a generation that was not finished
+  std::uint64_t given_up_ = 0;          // a generation that was not finished
+  std::vector<std::string> leftovers_;  // files of others than generation_
 };
 
 // The parts of a change as records.

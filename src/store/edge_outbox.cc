@@ -8,7 +8,8 @@
 
 namespace orla::store {
 
-void EdgeOutbox::adopt(const std::map<std::uint64_t, std::uint64_t>& segments, Change::Tail tail, Synced synced) {
+void EdgeOutbox::adopt(const std::map<std::uint64_t, std::uint64_t>& segments, Change::Tail tail,
+                       Change::Tail synced) {
   segments_.clear();
   file_.reset();
   last_ = tail.segment;
@@ -20,8 +21,9 @@ void EdgeOutbox::adopt(const std::map<std::uint64_t, std::uint64_t>& segments, C
       segment.kept = tail.bytes;
       full_ = false;
     }
-    segment.written = segment.kept;
-    segment.synced = synced == Synced::kYes ? segment.kept : 0;
+    segment.written = segment.synced = segment.kept;
+    const std::uint64_t sound = number < synced.segment ? UINT64_MAX : number == synced.segment ? synced.bytes : 0;
+    if (sound < segment.kept && number <= tail.segment) segment.sound = sound;
   }
 }
 
@@ -33,7 +35,7 @@ absl::Status EdgeOutbox::begin(const std::function<std::string()>& start) {
   if (!file.ok()) return file.status();
   last_ = number;
   full_ = false;
-  Segment& segment = segments_[number];
+  Segment& segment = segments_[number] = {};  // there may be one that never was in force
   segment.fresh = true;
   std::string record;
   append_record(record, {RecordKind::kSegment, true, 0, number, 0, 0, 0}, start());
@@ -198,6 +200,15 @@ std::uint64_t EdgeOutbox::bytes() const {
 Change::Tail EdgeOutbox::tail() const {
   const auto found = segments_.find(last_);
   return {last_, found == segments_.end() ? 0 : found->second.written};
+}
+
+Change::Tail EdgeOutbox::synced_tail() const {
+  if (!names_synced_) return {};
+  for (const auto& [number, segment] : segments_) {
+    const std::uint64_t synced = std::min(segment.synced, segment.sound);
+    if (synced < segment.written) return {number, synced};
+  }
+  return tail();
 }
 
 }  // namespace orla::store

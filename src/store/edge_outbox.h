@@ -21,10 +21,9 @@ class EdgeOutbox {
   // `disk` outlives the outbox.
   EdgeOutbox(base::Disk& disk, std::uint64_t segment_bytes) : disk_(disk), segment_bytes_(segment_bytes) {}
 
-  // Segments that are there, with their sizes, and where the outbox ends. A last one that is shorter is not gone on
-  // with.
-  enum class Synced : std::uint8_t { kYes, kUnknown };
-  void adopt(const std::map<std::uint64_t, std::uint64_t>& segments, Change::Tail tail, Synced synced);
+  // Segments that are there, with their sizes, where the outbox ends, and as far as that it is durable: the rest is in
+  // doubt. A last one that is shorter is not gone on with.
+  void adopt(const std::map<std::uint64_t, std::uint64_t>& segments, Change::Tail tail, Change::Tail synced);
 
   struct Entry {
     std::uint64_t change = 0;   // number of the change that brings the chunk
@@ -60,6 +59,8 @@ class EdgeOutbox {
   std::uint64_t bytes() const;
   // Where it ends, with what was appended since the last keep().
   Change::Tail tail() const;
+  // As far as that it is durable.
+  Change::Tail synced_tail() const;
 
  private:
   struct Segment {

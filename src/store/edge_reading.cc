@@ -41,6 +41,8 @@ struct Generation {
   bool begun_soundly() const {
     return !changes.empty() && changes.begin()->second.front().kind == RecordKind::kGeneration;
   }
+  // The second copy is begun once the first is durable: a beginning that is cut off is damage then.
+  bool was_in_force() const { return b.there || !changes.empty(); }
 };
 
 class Reader {
@@ -139,8 +141,9 @@ class Reader {
     }
   }
 
-  // The newest generation that counts. One that is not complete yet leaves the one before in force, and so would one
-  // that was given up.
+  // The newest generation that was in force. One of which there is nothing but a beginning that is cut off leaves the
+  // one before in force, and so would one that was given up. Any other that cannot be read is lost: an older one in its
+  // place would forget what came since, and use numbers twice.
   absl::Status choose() {
     for (auto at = generations_.rbegin(); at != generations_.rend(); ++at) {
       Generation& generation = at->second;
@@ -151,8 +154,7 @@ class Reader {
       }
       if (given_up) continue;
       const bool last_resort = at == std::prev(generations_.rend());
-      const bool more = generation.changes.size() > (generation.begun_soundly() ? 1U : 0U);
-      if (generation.begun_soundly() || more || last_resort) {
+      if (generation.was_in_force() || last_resort) {
         chosen_ = &generation;
         break;
       }
@@ -168,8 +170,10 @@ class Reader {
   absl::Status replay() {
     if (chosen_ == nullptr) return absl::OkStatus();
     broken_ = !chosen_->begun_soundly();
+    tail_lost_ = chosen_->changes.empty() && chosen_->b.there;
     std::uint64_t expected = chosen_->changes.empty() ? 0 : chosen_->changes.begin()->first;
     for (const auto& [number, parts] : chosen_->changes) {
+      model::Sequence brought = UINT64_MAX;
       if (number != expected) broken_ = true;
       expected = number + 1;
       for (const Ref& ref : parts) {
@@ -185,10 +189,14 @@ class Reader {
           continue;
         }
         if (change->meta) journal_has_meta_ = true;
+        for (const auto& [sequence, chunk] : prepared->chunks) brought = std::min(brought, sequence);
         out_.image.apply(*std::move(prepared), EdgeImage::States::kCollect);
       }
       out_.last_change = number;
       end_of_changes_ = parts.back().end();
+      // A generation's first change is durable once there is no other any more.
+      const bool first = parts.front().kind == RecordKind::kGeneration;
+      if (brought != UINT64_MAX && (!first || generations_.size() > 1)) out_.unsynced_from = brought;
     }
     out_.generation = chosen_->number;
     return absl::OkStatus();
@@ -243,8 +251,10 @@ class Reader {
       if (absl::Status status = scan(number, bytes, 0, scan_of_all); !status.ok()) return status;
     }
     const JournalKnown known{journal_has_meta_, tail_lost_, out_.last_change};
-    out_.last_change = std::max(rebuild_from_outbox(out_.image, scan_of_all, known, format_),
-                                chosen_ != nullptr ? chosen_->newest_seen.value_or(0) : 0);
+    out_.last_change = rebuild_from_outbox(out_.image, scan_of_all, known, format_);
+    for (const auto& [number, generation] : generations_) {
+      out_.last_change = std::max(out_.last_change, generation.newest_seen.value_or(0));
+    }
     for (const auto& [number, bytes] : out_.segments) out_.image.tail = {number, bytes};
     out_.rewrite = true;
     return absl::OkStatus();
@@ -312,14 +322,23 @@ class Reader {
       report_journal();
       for (const auto& [number, generation] : generations_) {
         if (number == chosen_->number) continue;
-        if (generation.a.there) out_.leftovers.push_back(journal_name(number, JournalCopy::kA));
-        if (generation.b.there) out_.leftovers.push_back(journal_name(number, JournalCopy::kB));
+        if (generation.a.there) out_.journals.push_back(journal_name(number, JournalCopy::kA));
+        if (generation.b.there) out_.journals.push_back(journal_name(number, JournalCopy::kB));
+        // It was to follow, or to be followed by, the one in force: which is begun anew, twice, before it goes.
+        out_.rewrite = true;
       }
-    }
-    for (const auto& [number, bytes] : out_.segments) {
-      if (number > image.tail.segment || (number < image.tail.segment && !image.live.contains(number))) {
-        out_.leftovers.push_back(segment_name(number));
-      }
+      const auto& changes = chosen_->changes;
+      const Copy& b = chosen_->b;
+      const auto in_b = [&](const auto& change) {
+        for (std::uint32_t part = 0; part < change.second.size(); ++part) {
+          if (!b.records.contains({change.first, part})) return false;
+        }
+        return true;
+      };
+      if (!changes.empty() && !in_b(*changes.begin())) out_.rewrite = true;
+      // What was read after a start of the machine is on the disk, but for what was written since.
+      const bool cached = disk_.boot().empty() || image.boot == disk_.boot();
+      out_.unsynced = !changes.empty() && cached && !image.closed;
     }
     const bool unclean = !image.closed && image.fsync != FsyncMode::kOn && !image.boot.empty();
     if (image.meta.epoch == model::Epoch{}) image.lost = image.reopen = false;

@@ -97,6 +97,9 @@ struct EdgeRecovery {
   // Chunks that were sent may be missing at the end (numbers could be used twice): a new epoch has to be opened before
   // anything is sealed.
   bool reopen = false;
+  // The disk is full, and what is told here is not certainly durable yet: a commit has to succeed before anything is
+  // acknowledged that depends on it.
+  bool unsettled = false;
 };
 
 // Not thread-safe: called on the owning node's loop. Every method that changes something is one transaction: on an

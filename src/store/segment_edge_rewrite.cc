@@ -29,26 +29,64 @@ std::vector<std::string> SegmentEdgeStore::known_parts(const EdgeImage& image) c
   if (image.latest.empty()) change.latest.reset();
   for (const GroupPieces::Piece& piece : image.groups.pieces()) change.groups.push_back({piece.first, piece.bytes});
   change.tail = image.tail;
+  if (options_.fsync != FsyncMode::kOn) change.synced = outbox_.synced_tail();
   parts.push_back(encode_change(change));
   return parts;
 }
 
+// A new generation with all of it, and a new segment with those rows that are not certainly durable.
 absl::Status SegmentEdgeStore::rewrite(EdgeImage image, std::vector<std::string> states) {
+  std::vector<model::Sequence> lost;
+  absl::Status status = move_doubtful(image, lost);
+  if (status.ok()) status = outbox_.sync();
+  if (!status.ok()) return give_up(status);
   image.boot = disk_.boot();
   std::vector<std::string> parts = known_parts(image);
   Change change;
   if (image.meta.epoch != model::Epoch{}) change.meta = image.meta;
   for (std::size_t i = 0; i < states.size(); ++i) change.states.push_back({i == 0, states[i]});
   parts.push_back(encode_change(change));
-  const absl::Status status = journal_.rotate(last_generation_ + 1, last_change_ + 1, parts);
-  if (!status.ok()) return status;
+  status = journal_.rotate(last_generation_ + 1, last_change_ + 1, parts);
+  if (!status.ok()) return give_up(status);
   ++last_generation_;
   ++last_change_;
+  outbox_.keep();
+  outbox_.settle();
   image.fsync = options_.fsync;
   image_ = std::move(image);
   image_.states.clear();
+  for (const model::Sequence sequence : lost) {
+    image_.lose(sequence);
+    found_lost_.insert(sequence);
+  }
   rewrite_due_ = announce_due_ = false;
+  unsynced_since_.reset();
   changed();
+  return absl::OkStatus();
+}
+
+absl::Status SegmentEdgeStore::move_doubtful(EdgeImage& image, std::vector<model::Sequence>& lost) {
+  if (!outbox_.in_doubt()) return absl::OkStatus();
+  outbox_.begin_segment();
+  for (auto& [sequence, kept] : image.kept) {
+    if (kept.place.segment == 0 || !outbox_.doubtful(kept.place)) continue;
+    absl::StatusOr<std::string> rows = outbox_.read(sequence, kept.place);
+    if (rows.status().code() == absl::StatusCode::kNotFound) {
+      lost.push_back(sequence);
+      continue;
+    }
+    if (!rows.ok()) return rows.status();
+    absl::StatusOr<Place> place =
+        outbox_.append({last_change_ + 1, journal_.durable(), sequence, kept.header, &*rows, image_.groups.count(), {}},
+                       [this] { return segment_start({}); });
+    if (!place.ok()) return place.status();
+    kept.place = *place;
+  }
+  image.tail = outbox_.tail();
+  image.live.clear();
+  for (const auto& [sequence, kept] : image.kept) {
+    if (kept.place.segment != 0) ++image.live[kept.place.segment];
+  }
   return absl::OkStatus();
 }
 
@@ -60,39 +98,7 @@ absl::Status SegmentEdgeStore::heal() {
     return absl::DataLossError(fmt::format("{}: a sync has failed, and change {} cannot be read back: restart the node",
                                            where(), last_change_));
   }
-  EdgeImage image = image_;
-  std::vector<model::Sequence> lost;
-  outbox_.begin_segment();
-  for (auto& [sequence, kept] : image.kept) {
-    if (kept.place.segment == 0 || !outbox_.doubtful(kept.place)) continue;
-    absl::StatusOr<std::string> rows = outbox_.read(sequence, kept.place);
-    if (rows.status().code() == absl::StatusCode::kNotFound) {
-      lost.push_back(sequence);
-      continue;
-    }
-    if (!rows.ok()) return give_up(rows.status());
-    absl::StatusOr<Place> place =
-        outbox_.append({last_change_ + 1, journal_.durable(), sequence, kept.header, &*rows, image_.groups.count(), {}},
-                       [this] { return segment_start({}); });
-    if (!place.ok()) return give_up(place.status());
-    kept.place = *place;
-  }
-  image.tail = outbox_.tail();
-  image.live.clear();
-  for (const auto& [sequence, kept] : image.kept) {
-    if (kept.place.segment != 0) ++image.live[kept.place.segment];
-  }
-  absl::Status status = outbox_.sync();
-  if (status.ok()) status = rewrite(std::move(image), std::move(reading->image.states));
-  if (!status.ok()) return give_up(status);
-  outbox_.keep();
-  outbox_.settle();
-  for (const model::Sequence sequence : lost) {
-    image_.lose(sequence);
-    found_lost_.insert(sequence);
-  }
-  unsynced_since_.reset();
-  return absl::OkStatus();
+  return rewrite(image_, std::move(reading->image.states));
 }
 
 // With all groups, those that are about to be committed included.

@@ -61,20 +61,27 @@ absl::StatusOr<EdgeRecovery> SegmentEdgeStore::recover(const Progress& progress)
   found_lost_.clear();
   outbox_groups_ = 0;
   trim_owed_ = false;
-  const bool all_synced = image_.fsync == FsyncMode::kOn;
-  outbox_.adopt(reading->segments, image_.tail, all_synced ? EdgeOutbox::Synced::kYes : EdgeOutbox::Synced::kUnknown);
+  const bool all_synced = image_.fsync == FsyncMode::kOn || !reading->unsynced;
+  outbox_.adopt(reading->segments, image_.tail, all_synced ? image_.tail : image_.synced);
   reserve_ = std::any_of(reading->files.begin(), reading->files.end(), [this](const EdgeFileReport& file) {
     return file.name == kReserveName && file.bytes >= options_.reserve_bytes;
   });
-  journal_.adopt(reading->generation, reading->end, reading->copied);
-  rewrite_due_ = reading->rewrite;
+  journal_.adopt(reading->generation, reading->end, reading->copied, reading->journals);
+  // After the process that wrote it died, a sync may have failed that nobody knows of any more: what may be in the
+  // machine's cache only is written anew before anybody relies on it.
+  rewrite_due_ = reading->rewrite || reading->unsynced;
+  appendable_ = !reading->rewrite;
+  unsynced_from_ = reading->unsynced_from;
   announce_due_ = image_.boot != disk_.boot() || image_.fsync != options_.fsync || image_.reopen;
   recovered_ = true;
   // What is told here is acted upon: it must not vanish at the next power loss.
   absl::Status status;
   if (rewrite_due_) {
     status = rewrite(image_, image_.states);
-    if (status.code() == absl::StatusCode::kResourceExhausted) status = absl::OkStatus();  // once there is room
+    if (status.code() == absl::StatusCode::kResourceExhausted) {  // once there is room
+      status = absl::OkStatus();
+      out->unsettled = true;
+    }
   } else if (reading->generation != 0) {
     status = outbox_.sync();
     if (status.ok()) status = journal_.sync();
@@ -87,7 +94,6 @@ absl::StatusOr<EdgeRecovery> SegmentEdgeStore::recover(const Progress& progress)
   }
   if (!rewrite_due_) {
     image_.states.clear();
-    for (const std::string& name : reading->leftovers) disk_.remove(name).IgnoreError();
     outbox_.remove_dead(image_.live);
   }
   return out;
@@ -99,6 +105,7 @@ absl::Status SegmentEdgeStore::announce() {
   image_.boot = disk_.boot();
   Change change;
   change.opened = opened();
+  if (options_.fsync != FsyncMode::kOn) change.synced = outbox_.synced_tail();
   absl::Status status = journal_.append(last_change_ + 1, {encode_change(change)}, durable());
   if (!status.ok()) return give_up(status);
   ++last_change_;
@@ -109,9 +116,10 @@ absl::Status SegmentEdgeStore::announce() {
 
 absl::Status SegmentEdgeStore::settle() {
   if (journal_.settled()) return absl::OkStatus();
-  if (absl::Status status = journal_.settle(); !status.ok()) return status;
-  outbox_.give_up();
-  return absl::OkStatus();
+  const bool torn = journal_.torn();
+  absl::Status status = journal_.settle();
+  if (torn && !journal_.torn()) outbox_.give_up();
+  return status;
 }
 
 absl::Status SegmentEdgeStore::prepare_write() {
@@ -135,7 +143,7 @@ EdgeJournal::Durable SegmentEdgeStore::durable() const {
 absl::Status SegmentEdgeStore::give_up(absl::Status why) {
   outbox_groups_ = 0;  // told once more
   // As long as the change may be in the journal, its rows have to stay.
-  if (journal_.settled()) outbox_.give_up();
+  if (!journal_.torn()) outbox_.give_up();
   return why;
 }
 
@@ -151,6 +159,7 @@ absl::Status SegmentEdgeStore::commit(const EdgeCommit& commit) {
   if (status.ok() && now && (!commit.chunks.empty() || commit.entry.snapshot)) status = outbox_.sync();
   if (!status.ok()) return give_up(status);
   if (!commit.chunks.empty()) change.tail = outbox_.tail();
+  if (options_.fsync != FsyncMode::kOn) change.synced = outbox_.synced_tail();
   change.tombstones = commit.tombstones;
   change.meta = commit.meta;
   if (commit.meta.epoch == image_.meta.epoch) {
@@ -190,7 +199,16 @@ absl::Status SegmentEdgeStore::trim(model::Sequence through) {
   image_.apply(*std::move(prepared), EdgeImage::States::kForget);
   found_lost_.erase(found_lost_.begin(), found_lost_.upper_bound(through));
   if (journal_.generation() == 0 || rewrite_due_ || in_doubt() || announce_due_) {
-    if (absl::Status status = prepare_write(); !status.ok()) return status;
+    absl::Status status = prepare_write();
+    // There is no room for a new generation as long as nothing is trimmed: that has to do with what there is. Should the
+    // power fail now, what is trimmed may look lost, until the cloud says that it has it.
+    const bool full = status.code() == absl::StatusCode::kResourceExhausted;
+    if (!status.ok() && !(full && journal_.generation() != 0 && (!rewrite_due_ || appendable_))) return status;
+    if (announce_due_) {
+      image_.boot = disk_.boot();
+      change.opened = opened();
+      if (options_.fsync != FsyncMode::kOn) change.synced = outbox_.synced_tail();
+    }
   }
   const std::vector<std::string> parts = {encode_change(change)};
   const auto write = [&] {
@@ -205,6 +223,10 @@ absl::Status SegmentEdgeStore::trim(model::Sequence through) {
   if (!status.ok()) return status;
   ++last_change_;
   trim_owed_ = false;
+  if (change.opened) {
+    image_.fsync = options_.fsync;
+    announce_due_ = false;
+  }
   changed();
   return drop_dead();
 }
@@ -230,6 +252,7 @@ absl::Status SegmentEdgeStore::renumber(const EdgeMeta& meta, const std::vector<
     bytes += chunk.header.size() + sizeof(Place);
   }
   if (!chunks.empty()) changes.back().tail = outbox_.tail();
+  if (options_.fsync != FsyncMode::kOn) changes.back().synced = outbox_.synced_tail();
   changes.back().meta = meta;
   std::vector<std::string> parts;
   std::vector<EdgeImage::Prepared> prepared;
@@ -256,6 +279,10 @@ absl::StatusOr<StoredChunk> SegmentEdgeStore::load(model::Sequence sequence) {
     return absl::NotFoundError(fmt::format("{}: chunk {} is not in the outbox", where(), sequence));
   }
   EdgeImage::Kept& kept = found->second;
+  if (rewrite_due_ && sequence >= unsynced_from_ && !kept.tombstone) {
+    return absl::ResourceExhaustedError(fmt::format(
+        "{}: chunk {} is not certainly durable, and there is no room yet to write it anew", where(), sequence));
+  }
   std::string rows;
   if (!kept.tombstone && !kept.lost) {
     absl::StatusOr<std::string> read = outbox_.read(sequence, kept.place);
@@ -323,7 +350,7 @@ absl::Status SegmentEdgeStore::drop_dead() {
 
 absl::Status SegmentEdgeStore::maintain() {
   if (!recovered_) return absl::OkStatus();
-  if (in_doubt()) return prepare_write();
+  if (in_doubt() || !journal_.settled()) return prepare_write();
   if (!unsynced_since_ || clock_.steady_now() - *unsynced_since_ < options_.fsync_delay) return absl::OkStatus();
   return sync();
 }
@@ -331,14 +358,18 @@ absl::Status SegmentEdgeStore::maintain() {
 absl::Status SegmentEdgeStore::close() {
   if (!recovered_ || image_.closed || journal_.generation() == 0) return absl::OkStatus();
   if (absl::Status status = prepare_write(); !status.ok()) return status;
+  if (trim_owed_) {
+    if (absl::Status status = trim(image_.meta.acknowledged); !status.ok()) return status;
+  }
+  // That all is durable is not said before it is: the next process believes it.
+  absl::Status status = outbox_.sync();
+  if (status.ok()) status = journal_.sync();
+  if (!status.ok()) return give_up(status);
   Change change;
   if (image_.meta.epoch != model::Epoch{}) change.trim = image_.meta.acknowledged;
   change.closed = true;
-  if (absl::Status status = outbox_.sync(); !status.ok()) return give_up(status);
-  if (absl::Status status = journal_.append(last_change_ + 1, {encode_change(change)}, EdgeJournal::Durable::kNow);
-      !status.ok()) {
-    return give_up(status);
-  }
+  status = journal_.append(last_change_ + 1, {encode_change(change)}, EdgeJournal::Durable::kNow);
+  if (!status.ok()) return give_up(status);
   ++last_change_;
   image_.closed = true;
   journal_.sync_copy();

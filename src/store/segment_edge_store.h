@@ -58,6 +58,7 @@ class SegmentEdgeStore final : public EdgeStore {
   absl::Status prepare_write();
   absl::Status announce();
   absl::Status rewrite(EdgeImage image, std::vector<std::string> states);
+  absl::Status move_doubtful(EdgeImage& image, std::vector<model::Sequence>& lost);
   absl::Status heal();
   std::vector<std::string> known_parts(const EdgeImage& image) const;
   std::string segment_start(const Change::Groups& new_groups);
@@ -88,7 +89,10 @@ class SegmentEdgeStore final : public EdgeStore {
   std::uint64_t last_change_ = 0;
   std::uint64_t last_generation_ = 0;
   bool recovered_ = false;
-  bool rewrite_due_ = false;         // the journal on disk is damaged or behind: image_ has everything, states included
+  bool rewrite_due_ = false;         // the journal on disk is damaged, or not certainly durable: image_ has everything,
+                                     // states included
+  bool appendable_ = false;          // ... but what is there is whole
+  model::Sequence unsynced_from_ = UINT64_MAX;  // ... and these chunks are not sent before
   bool announce_due_ = false;        // the journal does not say yet how this process writes
   bool trim_owed_ = false;           // the journal does not say yet what is acknowledged
   bool reserve_ = false;             // it is there
