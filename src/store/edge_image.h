@@ -63,7 +63,7 @@ class EdgeImage {
   GroupPieces groups;
   Change::Tail tail;    // where the outbox ends
   Change::Tail synced;  // as far as that it was durable; fsync on: all of it
-  std::string boot;   // as of the newest `opened`
+  std::string boot;     // as of the newest `opened`
   FsyncMode fsync = FsyncMode::kOn;
   bool reopen = false;
   bool closed = false;  // nothing was changed since everything was made durable

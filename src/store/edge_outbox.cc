@@ -8,8 +8,7 @@
 
 namespace orla::store {
 
-void EdgeOutbox::adopt(const std::map<std::uint64_t, std::uint64_t>& segments, Change::Tail tail,
-                       Change::Tail synced) {
+void EdgeOutbox::adopt(const std::map<std::uint64_t, std::uint64_t>& segments, Change::Tail tail, Change::Tail synced) {
   segments_.clear();
   file_.reset();
   last_ = tail.segment;

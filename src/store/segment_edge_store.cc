@@ -200,8 +200,8 @@ absl::Status SegmentEdgeStore::trim(model::Sequence through) {
   found_lost_.erase(found_lost_.begin(), found_lost_.upper_bound(through));
   if (journal_.generation() == 0 || rewrite_due_ || in_doubt() || announce_due_) {
     absl::Status status = prepare_write();
-    // There is no room for a new generation as long as nothing is trimmed: that has to do with what there is. Should the
-    // power fail now, what is trimmed may look lost, until the cloud says that it has it.
+    // There is no room for a new generation as long as nothing is trimmed: that has to do with what there is. Should
+    // the power fail now, what is trimmed may look lost, until the cloud says that it has it.
     const bool full = status.code() == absl::StatusCode::kResourceExhausted;
     if (!status.ok() && !(full && journal_.generation() != 0 && (!rewrite_due_ || appendable_))) return status;
     if (announce_due_) {

@@ -89,15 +89,15 @@ class SegmentEdgeStore final : public EdgeStore {
   std::uint64_t last_change_ = 0;
   std::uint64_t last_generation_ = 0;
   bool recovered_ = false;
-  bool rewrite_due_ = false;         // the journal on disk is damaged, or not certainly durable: image_ has everything,
-                                     // states included
-  bool appendable_ = false;          // ... but what is there is whole
+  bool rewrite_due_ = false;  // the journal on disk is damaged, or not certainly durable: image_ has everything,
+                              // states included
+  bool appendable_ = false;   // ... but what is there is whole
   model::Sequence unsynced_from_ = UINT64_MAX;  // ... and these chunks are not sent before
-  bool announce_due_ = false;        // the journal does not say yet how this process writes
-  bool trim_owed_ = false;           // the journal does not say yet what is acknowledged
-  bool reserve_ = false;             // it is there
-  std::uint64_t outbox_groups_ = 0;  // so many of the groups are in the newest segment
-  std::set<model::Sequence> found_lost_;  // since recover()
+  bool announce_due_ = false;                   // the journal does not say yet how this process writes
+  bool trim_owed_ = false;                      // the journal does not say yet what is acknowledged
+  bool reserve_ = false;                        // it is there
+  std::uint64_t outbox_groups_ = 0;             // so many of the groups are in the newest segment
+  std::set<model::Sequence> found_lost_;        // since recover()
   std::optional<base::SteadyTime> unsynced_since_;
 };
 
