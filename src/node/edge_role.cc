@@ -208,7 +208,7 @@ void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time pace
 
 bool EdgeRole::commit_due() const {
   return samples_since_commit_ >= static_cast<std::uint64_t>(limit(plan_.fleet, "commit_samples")) ||
-         (!on_disk() && engine_->open_rows() >= kRowsPerChunk);
+         (!on_disk() && engine_->open_rows() >= kOpenRows);
 }
 
 void EdgeRole::count_in(std::size_t i, model::InputBatch& batch) {

@@ -59,9 +59,12 @@ class EdgeRole final : public Role {
     std::string error;
     std::vector<model::Rejection> rejections;  // the latest few
   };
-  // Rows of one chunk of a disk edge: about half a message's target size. A memory edge's chunk is never cut, since its
-  // state is true only together with all rows; it is sealed before it has more than this.
-  static constexpr std::size_t kRowsPerChunk = 16'384;
+  // Rows of one chunk of a disk edge, some 75 KB: what a damaged byte costs, and what a slow link has to carry before
+  // the cloud can acknowledge anything.
+  static constexpr std::size_t kRowsPerChunk = 4'096;
+  // A memory edge's chunk is never cut, since its state is true only together with all rows; it is sealed before it has
+  // more than this.
+  static constexpr std::size_t kOpenRows = 16'384;
   using Commit = store::EdgeCommit;  // kept until the store takes it
 
   bool on_disk() const { return store_ != nullptr; }
