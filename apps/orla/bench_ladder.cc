@@ -14,6 +14,7 @@
 
 #include "base/absl_view.h"
 #include "base/clock.h"
+#include "base/cpu_time.h"
 #include "base/file_descriptor.h"
 #include "base/files.h"
 #include "base/spawner.h"
@@ -108,6 +109,13 @@ http = "127.0.0.1:0"
   return text;
 }
 
+// CPU time of each layer's processes while they delivered.
+struct Used {
+  double edges = 0;
+  double aggregators = 0;
+  double cloud = 0;
+};
+
 class Ladder {
  public:
   Ladder(const Options& options, std::filesystem::path directory)
@@ -134,6 +142,7 @@ class Ladder {
 
   // From the first delivery to the last commit.
   absl::Status deliver() {
+    const std::vector<double> before = cpu_seconds();
     for (const base::FileDescriptor& pipe : pipes_)
       if (write(pipe.get(), "g", 1) != 1) return base::errno_status(errno, "starting an edge");
     const base::SteadyTime deadline = clock_.steady_now() + kDrainPatience;
@@ -146,7 +155,12 @@ class Ladder {
       }
       if (clock_.steady_now() > deadline) return absl::DeadlineExceededError(edge(e) + " does not drain");
       if (absl::Status s = check_children(); !s.ok()) return s;
-      std::this_thread::sleep_for(kPoll);
+      children_.front()->wait(kPoll);
+    }
+    const std::vector<double> after = cpu_seconds();
+    for (std::size_t c = 0; c < children_.size(); ++c) {
+      double& layer = c == 0 ? used_.cloud : c <= o_.aggregators ? used_.aggregators : used_.edges;
+      layer += after[c] - before[c];
     }
     return absl::OkStatus();
   }
@@ -202,6 +216,7 @@ class Ladder {
   }
 
   std::uint64_t windows() const { return windows_; }
+  const Used& used() const { return used_; }
 
  private:
   std::string fleet() const { return (directory_ / "fleet.toml").string(); }
@@ -232,6 +247,15 @@ class Ladder {
     return absl::OkStatus();
   }
 
+  std::vector<double> cpu_seconds() const {
+    std::vector<double> all;
+    for (const auto& child : children_)
+      all.push_back(
+          std::chrono::duration<double>(base::process_cpu_time(child->pid()).value_or(std::chrono::nanoseconds(0)))
+              .count());
+    return all;
+  }
+
   // An edge that has its frames reads from its pipe, which can be opened then.
   absl::Status wait_ready() {
     const base::SteadyTime deadline = clock_.steady_now() + kReadyPatience;
@@ -245,7 +269,7 @@ class Ladder {
       if (errno != ENXIO) return base::errno_status(errno, "waiting for an edge");
       if (clock_.steady_now() > deadline) return absl::DeadlineExceededError("the edges do not get ready");
       if (absl::Status s = check_children(); !s.ok()) return s;
-      std::this_thread::sleep_for(kPoll);
+      children_.front()->wait(kPoll);
     }
     return absl::OkStatus();
   }
@@ -269,6 +293,7 @@ class Ladder {
   base::SystemSpawner spawner_;
   std::vector<std::unique_ptr<base::ChildProcess>> children_;
   std::vector<base::FileDescriptor> pipes_;
+  Used used_;
   mutable std::uint64_t windows_ = 0;
 };
 
@@ -276,6 +301,7 @@ absl::StatusOr<BenchReport> run(Options o, const BenchOptions& options) {
   if (absl::Status status = choose_length(o); !status.ok()) return status;
   std::string problem;
   std::uint64_t windows = 0;
+  std::vector<Used> used;
   const absl::StatusOr<std::vector<BenchRun>> runs = measure(options, [&](const Timed& timed) {
     absl::StatusOr<base::TemporaryDirectory> directory = base::TemporaryDirectory::create("orla-ladder-");
     if (!directory.ok()) return directory.status();
@@ -287,6 +313,7 @@ absl::StatusOr<BenchReport> run(Options o, const BenchOptions& options) {
     if (!different.ok()) return different.status();
     if (problem.empty()) problem = *different;
     windows = ladder.windows();
+    used.push_back(ladder.used());
     return absl::OkStatus();
   });
   if (!runs.ok()) return runs.status();
@@ -312,6 +339,14 @@ absl::StatusOr<BenchReport> run(Options o, const BenchOptions& options) {
   report["bits_per_value"] = 8 * static_cast<double>(bytes) / static_cast<double>(measurements);
   report["windows"] = windows;
   report["runs"] = seconds;
+  const auto middle_of = [&](double Used::*layer) {
+    std::vector<double> values;
+    for (const Used& u : used) values.push_back(u.*layer);
+    return median(values);
+  };
+  report["edges_cpu_seconds"] = middle_of(&Used::edges);
+  report["aggregators_cpu_seconds"] = middle_of(&Used::aggregators);
+  report["cloud_cpu_seconds"] = middle_of(&Used::cloud);
   report["edges"] = o.load.edges;
   report["aggregators"] = o.aggregators;
   report["plugs"] = o.load.plugs;

@@ -1,13 +1,29 @@
 #include "base/cpu_time.h"
 
+#include <sys/types.h>
+
 #include <ctime>
 
 namespace orla::base {
 
-std::chrono::nanoseconds process_cpu_time() {
+namespace {
+
+std::optional<std::chrono::nanoseconds> read_clock(clockid_t clock) {
   struct timespec used {};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  if (::clock_gettime(clock, &used) != 0) return std::nullopt;
   return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
+
+}  // namespace
+
+std::chrono::nanoseconds process_cpu_time() {
+  return read_clock(CLOCK_PROCESS_CPUTIME_ID).value_or(std::chrono::nanoseconds(0));
+}
+
+std::optional<std::chrono::nanoseconds> process_cpu_time(std::int64_t pid) {
+  clockid_t clock{};
+  if (::clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0) return std::nullopt;
+  return read_clock(clock);
 }
 
 }  // namespace orla::base

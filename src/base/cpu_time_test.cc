@@ -1,6 +1,7 @@
 #include "base/cpu_time.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -24,6 +25,15 @@ TEST(CpuTime, CountsTheWorkOfEveryThreadAndNotTheWaiting) {
   const auto rested = process_cpu_time();
   clock.sleep(std::chrono::milliseconds(50));
   EXPECT_LT(process_cpu_time() - rested, std::chrono::milliseconds(25));
+}
+
+TEST(CpuTime, OfAProcessByItsNumber) {
+  const auto before = process_cpu_time();
+  const auto own = process_cpu_time(::getpid());
+  ASSERT_TRUE(own.has_value());
+  EXPECT_GE(*own, before);
+  EXPECT_LE(*own, process_cpu_time());
+  EXPECT_FALSE(process_cpu_time(std::int64_t{1} << 30).has_value());
 }
 
 }  // namespace
