@@ -22,6 +22,8 @@ constexpr Bench kBenches[] = {
      add_replay_bench},
     {"ladder", "Measurements a second through four layers: sensors' frames, edges, aggregators, cloud; a process each",
      add_ladder_bench},
+    {"engine", "Samples a second through an edge's engine, decoded already: one thread, no disk, no network",
+     add_engine_bench},
 };
 
 double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }

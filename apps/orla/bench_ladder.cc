@@ -372,20 +372,7 @@ RunBench add_ladder_bench(CLI::App& command) {
   command.add_option("--aggregators", own->aggregators, "Aggregators, a process each; 0: edges send to the cloud")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
-  command.add_option("--batch", own->load.batch, "Measurements in a frame of the sensors'")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  command.add_option("--plugs", own->load.plugs, "Plugs, each measuring once a second")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  command
-      .add_option(
-          "--order", own->load.order,
-          "sorted: runs of at least 100 consecutive measurements of a plug, in batches of 100 and more; random: "
-          "the plugs of each second in any order")
-      ->transform(CLI::Transformer(
-          std::map<std::string, LadderOrder>{{"sorted", LadderOrder::kSorted}, {"random", LadderOrder::kRandom}}))
-      ->default_str("sorted");
+  add_load_options(command, own->load);
   command.add_option("--window", own->window_minutes, "Minutes of a window")
       ->check(CLI::IsMember({1, 5, 15, 60}))
       ->capture_default_str();
@@ -395,7 +382,6 @@ RunBench add_ladder_bench(CLI::App& command) {
   command.add_option("--durability", own->durability, "Of the edges")
       ->check(CLI::IsMember({"disk", "memory"}))
       ->capture_default_str();
-  command.add_option("--seed", own->load.seed, "Of the measurements")->capture_default_str();
   return [own](const BenchOptions& options) -> absl::StatusOr<BenchReport> {
     if (own->load.edges > own->load.plugs) return absl::InvalidArgumentError("there are more edges than plugs");
     return run(*own, options);

@@ -141,6 +141,24 @@ absl::StatusOr<LadderFrames> ladder_frames(const LadderLoad& load, std::uint32_t
   return frames;
 }
 
+void add_load_options(CLI::App& command, LadderLoad& load) {
+  command.add_option("--batch", load.batch, "Measurements in a frame of the sensors'")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--plugs", load.plugs, "Plugs, each measuring once a second")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--order", load.order,
+          "sorted: runs of at least 100 consecutive measurements of a plug, in batches of 100 and more; random: "
+          "the plugs of each second in any order")
+      ->transform(CLI::Transformer(
+          std::map<std::string, LadderOrder>{{"sorted", LadderOrder::kSorted}, {"random", LadderOrder::kRandom}}))
+      ->default_str("sorted");
+  command.add_option("--seed", load.seed, "Of the measurements")->capture_default_str();
+}
+
 std::vector<std::string> to_arguments(const LadderLoad& load) {
   return {"--seed",   fmt::format("{}", load.seed),
           "--plugs",  fmt::format("{}", load.plugs),

@@ -20,6 +20,8 @@ struct LadderFrames {
 // At most about `max_measurements` of them.
 absl::StatusOr<LadderFrames> ladder_frames(const LadderLoad& load, std::uint32_t edge, std::uint64_t max_measurements);
 
+// Those options of a benchmark that make up its load, but for its length and the number of edges.
+void add_load_options(CLI::App& command, LadderLoad& load);
 // Options by which a ladder's load is handed from the benchmark to its edges.
 std::vector<std::string> to_arguments(const LadderLoad& load);
 

@@ -1,0 +1,158 @@
+// orla bench engine: an edge's engine alone, on samples that are decoded already.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "bench.h"
+#include "bench_ladder_edge.h"
+#include "bench_ladder_load.h"
+#include "model/plan.h"
+#include "model/power_of_ten.h"
+#include "stream/edge_engine.h"
+
+namespace orla::apps {
+
+namespace {
+
+constexpr std::int64_t kWindow = 900;  // seconds: the load repeats after one
+constexpr std::uint64_t kCommitSamples = 4 * 1024 * 1024;
+constexpr std::uint64_t kSamplesSorted = 400'000'000;  // of a run, about
+constexpr std::uint64_t kSamplesRandom = 60'000'000;
+constexpr char kCounted[] =
+    "samples (kind a, raw), decoded already: keyed by plug, accepted by event time, folded into count, sum, sum of "
+    "squares, min, max, first and last by plug and 15 minutes, and sealed; one thread, no disk and no network";
+
+model::Plan make_plan() {
+  model::Fleet fleet;
+  fleet.name = "bench";
+  fleet.zone = "UTC";
+  model::InputSpec input;
+  input.key = "edge/0";
+  fleet.inputs.push_back(std::move(input));
+  fleet.metrics.push_back({"load", "W", 3, std::chrono::seconds(0), std::chrono::hours(1)});
+  model::RollupSpec rollup;
+  rollup.name = "plug_load";
+  rollup.metric = "load";
+  rollup.by = {"plug"};
+  rollup.slice = std::chrono::seconds(kWindow);
+  rollup.windows = {{model::WindowSpec::Kind::kElapsed, std::chrono::seconds(kWindow), {}}};
+  fleet.rollups.push_back(std::move(rollup));
+  return model::make_plan(std::move(fleet));
+}
+
+// The load of one window, again and again, each time a window later.
+class Repeated {
+ public:
+  explicit Repeated(const LadderLoad& load) {
+    ladder_batches(load, 0, [&](const model::Batch& batch) {
+      model::InputBatch& added = batches_.emplace_back();
+      added.samples = batch;
+      added.received = batch.size();
+      samples_ += batch.size();
+      return true;
+    });
+    for (std::uint32_t plug = 0; plug < load.plugs; ++plug)
+      batches_.front().new_series.push_back({"load", {{"plug", fmt::format("{}", plug)}}});
+  }
+  std::vector<model::InputBatch>& batches() { return batches_; }
+  std::uint64_t samples() const { return samples_; }
+  static void move_on(model::InputBatch& batch) {
+    batch.new_series.clear();
+    for (model::Time& time : batch.samples.times) time += std::chrono::seconds(kWindow);
+    for (model::Batch::Pace& pace : batch.samples.paces) pace.start += std::chrono::seconds(kWindow);
+  }
+
+ private:
+  std::vector<model::InputBatch> batches_;
+  std::uint64_t samples_ = 0;
+};
+
+// Every sealed row against the one window that there is of its plug.
+std::string difference(const std::vector<model::PartialRows>& sealed, const stream::EdgeEngine& engine,
+                       const std::vector<LadderCell>& truth, std::uint64_t windows) {
+  std::uint64_t found = 0;
+  for (const model::PartialRows& rows : sealed) {
+    for (const model::PartialRow& row : rows) {
+      const auto plug = std::stoul(engine.groups()[model::index(row.group)].labels.at(0).second);
+      const LadderCell& right = truth.at(plug);
+      const double unit = model::power_of_ten(3);
+      if (row.partial.count != right.count || row.partial.sums.decimal_sum() != right.sum ||
+          row.partial.min != right.min / unit || row.partial.max != right.max / unit)
+        return fmt::format("plug {}: count {}, sum {}; expected {}, {}", plug, row.partial.count,
+                           static_cast<std::int64_t>(row.partial.sums.decimal_sum()), right.count, right.sum);
+      ++found;
+    }
+  }
+  return found == windows ? "" : fmt::format("{} windows; expected {}", found, windows);
+}
+
+absl::StatusOr<BenchReport> run(LadderLoad load, const BenchOptions& options) {
+  load.seconds = kWindow / load.run_length() * load.run_length();
+  const model::Plan plan = make_plan();
+  std::vector<LadderCell> truth;
+  for (std::uint32_t plug = 0; plug < load.plugs; ++plug) truth.push_back(ladder_truth(load, plug, kWindow).at(0));
+  std::string problem;
+  std::uint64_t samples = 0;
+  const absl::StatusOr<std::vector<BenchRun>> runs = measure(options, [&](const Timed& timed) {
+    Repeated repeated(load);
+    stream::EdgeEngine engine(plan, {"edge/0"});
+    std::vector<model::PartialRows> sealed;
+    const std::uint64_t wanted = load.order == LadderOrder::kSorted ? kSamplesSorted : kSamplesRandom;
+    const std::uint64_t cycles = std::max<std::uint64_t>(2, wanted / repeated.samples());
+    const absl::Status status = timed([&]() -> absl::Status {
+      std::uint64_t since_commit = 0;
+      for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
+        for (model::InputBatch& batch : repeated.batches()) {
+          if (absl::Status applied = engine.apply(0, batch, model::Time{}); !applied.ok()) return applied;
+          Repeated::move_on(batch);
+          since_commit += batch.received;
+          if (since_commit < kCommitSamples) continue;
+          since_commit = 0;
+          if (auto part = engine.seal(stream::SealScope::kPublished, stream::SealWhen::kSomethingNew))
+            sealed.push_back(std::move(part->rows));
+          engine.take_changes();
+        }
+      }
+      engine.end_input(0);
+      if (auto part = engine.seal(stream::SealScope::kEverything, stream::SealWhen::kAlways))
+        sealed.push_back(std::move(part->rows));
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+    samples = cycles * repeated.samples();
+    if (engine.input(0).ledger.aggregated != samples)
+      problem = fmt::format("{} samples aggregated; expected {}", engine.input(0).ledger.aggregated, samples);
+    if (problem.empty()) problem = difference(sealed, engine, truth, cycles * load.plugs);
+    return absl::OkStatus();
+  });
+  if (!runs.ok()) return runs.status();
+  const BenchRun middle = median_run(*runs);
+  BenchReport report;
+  report["samples"] = samples;
+  report["runs"] = runs->size();
+  report["seconds"] = middle.seconds;
+  report["cpu_seconds"] = middle.cpu_seconds;
+  report["rate_per_s"] = static_cast<double>(samples) / middle.seconds;
+  report["rate_per_core_s"] = static_cast<double>(samples) / middle.cpu_seconds;
+  report["plugs"] = load.plugs;
+  report["batch"] = load.batch;
+  report["run_length"] = load.run_length();
+  report["seed"] = load.seed;
+  report["verified"] = problem.empty();
+  if (!problem.empty()) report["problem"] = problem;
+  report["counted"] = kCounted;
+  return report;
+}
+
+}  // namespace
+
+RunBench add_engine_bench(CLI::App& command) {
+  auto load = std::make_shared<LadderLoad>();  // with the runner
+  load->plugs = 2125;
+  add_load_options(command, *load);
+  return [load](const BenchOptions& options) { return run(*load, options); };
+}
+
+}  // namespace orla::apps
