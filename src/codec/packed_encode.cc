@@ -43,6 +43,7 @@
 #include "codec/int_block.h"
 #include "codec/packed.h"
 #include "codec/packed_format.h"
+#include "codec/sample_codec.h"
 #include "fmt/format.h"
 #include "model/power_of_ten.h"
 
@@ -92,27 +93,6 @@ bool evenly_spaced(const std::int64_t* t, std::size_t n, std::int64_t step) {
   if (differs != 0) return false;
   for (; i < n; ++i) differs |= static_cast<std::uint64_t>(distance(t[i], t[i - 1]) ^ step);
   return differs == 0;
-}
-
-absl::Status check(const Batch& batch) {
-  const auto wrong = [](const std::string& what) { return absl::InvalidArgumentError("batch to pack: " + what); };
-  if (batch.size() > kMaxPackedSamples || batch.runs.size() > kMaxPackedSamples)
-    return wrong(fmt::format("{} samples in {} runs, a frame holds at most {} of each; split it", batch.size(),
-                             batch.runs.size(), kMaxPackedSamples));
-  if (!batch.values.empty() && !batch.scaled.empty()) return wrong("it has values and scaled values");
-  if (batch.decimals < 0 || batch.decimals > model::kMaxScaledDecimals)
-    return wrong(fmt::format("{} decimals, expected 0 to {}", batch.decimals, model::kMaxScaledDecimals));
-  if (batch.paces.empty() ? batch.times.size() != batch.size()
-                          : !batch.times.empty() || batch.paces.size() != batch.runs.size())
-    return wrong(fmt::format("{} times and {} paces for {} samples in {} runs", batch.times.size(), batch.paces.size(),
-                             batch.size(), batch.runs.size()));
-  std::size_t end = 0;
-  for (const Batch::Run& run : batch.runs) {
-    if (run.begin != end || run.end < run.begin) return wrong(fmt::format("the runs leave sample {}", end));
-    end = run.end;
-  }
-  if (end != batch.size()) return wrong(fmt::format("the runs cover {} of {} samples", end, batch.size()));
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -347,7 +327,7 @@ struct PackedEncoder::Work {
   }
 
   absl::Status encode(const Batch& batch, std::string& out) {
-    absl::Status status = check(batch);
+    absl::Status status = check_columns(batch);
     if (!status.ok()) return status;
     blocks = &block_encoder();
     used = 0;
