@@ -26,11 +26,14 @@ enum class BlockKind : std::uint8_t {
   kWide = 7,  // as kDelta, but the values may be further than 2^31 from the first
 };
 
-// Every function takes 1 <= n <= kBlockValues and returns the bytes written to `out`, which has kBlockRoom.
+// 1 <= n <= kBlockValues. Returns the bytes written to `out`, which has kBlockRoom.
 struct BlockEncoder {
-  // Block of base + v[i], without overflow; kValueSlack places behind v[n - 1] are readable. The cheapest of kFrame,
-  // kDelta and kZigzag, patched or not.
+  // Block of base + v[i], without overflow; kValueSlack places behind v[n - 1] are readable. kFrame or, where a look
+  // at some of them promises less, differences; patched when that is cheaper.
   std::size_t (*ints)(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out);
+};
+
+struct IntConverter {
   // v[i] = (t[i] - t[0]) / unit, if each is a whole number below 2^30 in size: then true. 1 <= unit < 2^31.
   bool (*offsets)(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32_t* v);
   // v[i] = x[i] * unit, if each x[i] is the double nearest to v[i] / unit (and not -0.0) and |v[i]| < 2^31: then true.
@@ -59,6 +62,7 @@ struct BlockDecoder {
 
 // Of the best instruction set of this machine.
 const BlockEncoder& block_encoder();
+const IntConverter& int_converter();
 const BlockDecoder& block_decoder();
 
 // kWide, or 0 where the differences do not allow it.

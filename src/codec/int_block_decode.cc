@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 
+#include "codec/bit_pack.h"
 #include "codec/bit_varint.h"
 #include "codec/int_block.h"
 #include "hwy/highway.h"
@@ -17,7 +18,6 @@
 namespace orla::codec {
 namespace {
 
-constexpr unsigned kMaxWidth = 25;  // beyond, 32
 // Read behind the packed bits, at most.
 constexpr std::size_t kReadSlack = 32;
 
@@ -48,8 +48,6 @@ HWY_BEFORE_NAMESPACE();
 namespace orla::codec {
 namespace HWY_NAMESPACE {
 namespace {
-
-HWY_INLINE std::size_t packed_bytes(std::size_t n, unsigned width) { return (n * width + 7) / 8; }
 
 #if HWY_TARGET == HWY_SCALAR
 

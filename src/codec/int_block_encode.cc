@@ -31,9 +31,9 @@
 #include <bit>
 #include <cstring>
 
+#include "codec/bit_pack.h"
 #include "codec/bit_varint.h"
 #include "codec/int_block.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,14 +43,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr unsigned kMaxWidth = 25;  // beyond, 32
-constexpr std::size_t kGroup = 64;  // numbers are handled in groups of so many, the last one filled up with zeros
-constexpr std::size_t kAhead = 4 * kBlockValues;  // the next but one block is fetched while this one is converted
+constexpr std::size_t kGroup = 64;    // numbers are handled in groups of so many, the last one filled up with zeros
 constexpr std::size_t kSampled = 16;  // neighbours that are looked at to choose between frame and differences
-
-HWY_INLINE unsigned stored_width(unsigned width) { return width > kMaxWidth ? 32 : width; }
-HWY_INLINE unsigned width_code(unsigned width) { return width > kMaxWidth ? kMaxWidth + 1 : width; }
-HWY_INLINE std::size_t packed_bytes(std::size_t n, unsigned width) { return (n * width + 7) / 8; }
 
 // The numbers of a block, and zeros behind them.
 struct Numbers {
@@ -75,25 +69,6 @@ HWY_INLINE std::uint32_t zigzag(std::int32_t s) {
   return (static_cast<std::uint32_t>(s) << 1) ^ static_cast<std::uint32_t>(s >> 31);
 }
 
-// As many bits as fit, where no lanes do it.
-HWY_INLINE void pack_wide(const std::uint32_t* x, std::size_t n, unsigned width, std::uint8_t* out) {
-  const std::uint32_t mask = (std::uint32_t{1} << width) - 1;
-  std::uint64_t bits = 0;
-  unsigned held = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    bits |= static_cast<std::uint64_t>(x[i] & mask) << held;
-    held += width;
-    if (held >= 32) {
-      const auto word = static_cast<std::uint32_t>(bits);
-      std::memcpy(out, &word, 4);
-      out += 4;
-      bits >>= 32;
-      held -= 32;
-    }
-  }
-  std::memcpy(out, &bits, 8);
-}
-
 HWY_INLINE Extent few_steps_extent(const std::int32_t* v, std::size_t n) {
   Extent steps{v[1] - v[0], v[1] - v[0]};
   for (std::size_t i = 2; i < n; ++i)
@@ -104,7 +79,7 @@ HWY_INLINE Extent few_steps_extent(const std::int32_t* v, std::size_t n) {
 #if HWY_TARGET == HWY_SCALAR
 
 HWY_INLINE void pack_narrow(const Numbers& numbers, unsigned width, std::uint8_t* out) {
-  pack_wide(numbers.x, numbers.n, width, out);
+  pack_bits(numbers.x, numbers.n, width, out);
 }
 
 HWY_INLINE void bit_widths(const Numbers& numbers, Widths& widths) {
@@ -380,7 +355,7 @@ HWY_INLINE void pack(const Numbers& numbers, unsigned width, std::uint8_t* out) 
   if (width > kMaxWidth) {
     std::memcpy(out, numbers.x, 4 * numbers.n);
   } else if (width > 15) {
-    pack_wide(numbers.x, numbers.n, width, out);
+    pack_bits(numbers.x, numbers.n, width, out);
   } else {
     pack_narrow(numbers, width, out);
   }
@@ -441,7 +416,7 @@ HWY_INLINE std::uint8_t* write_numbers(const Numbers& numbers, const Choice& cho
   if (stored_width(upper) == 32) {
     std::memcpy(out, high, 4 * choice.exceptions);
   } else {
-    pack_wide(high, choice.exceptions, upper, out);
+    pack_bits(high, choice.exceptions, upper, out);
   }
   return out + packed_bytes(choice.exceptions, stored_width(upper));
 }
@@ -497,100 +472,10 @@ std::size_t encode_ints(const std::int32_t* v, std::size_t n, std::int64_t base,
   return static_cast<std::size_t>(write_numbers(numbers, choice, out) - begin);
 }
 
-bool offsets(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32_t* v) {
-  std::size_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<std::int64_t, 8> d;
-  const hn::Rebind<double, decltype(d)> df;
-  const hn::Rebind<std::int32_t, decltype(d)> di;
-  const hn::Repartition<std::int32_t, decltype(d)> dw;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto first = hn::Set(d, t[0]);
-  const auto units = hn::Set(dw, unit);
-  const auto inverse = hn::Set(df, 1.0 / unit);
-  const auto limit = hn::Set(df, 1 << 30);
-  auto differs = hn::Zero(d);
-  auto close = hn::Eq(inverse, inverse);
-  const auto convert = [&](std::size_t i) HWY_ATTR {
-    hwy::Prefetch(t + i + kAhead);
-    const auto distance = hn::Sub(hn::LoadU(d, t + i), first);
-    const auto count = hn::Round(hn::Mul(hn::ConvertTo(df, distance), inverse));
-    const auto whole = hn::DemoteTo(di, count);
-    close = hn::And(close, hn::Lt(hn::Abs(count), limit));
-    differs = hn::Or(differs, hn::Xor(distance, hn::MulEven(hn::BitCast(dw, hn::PromoteTo(d, whole)), units)));
-    hn::StoreU(whole, di, v + i);
-  };
-  for (; i + lanes <= n; i += lanes) convert(i);
-  if (i < n && n > lanes) {  // the last ones, some of them again
-    convert(n - lanes);
-    i = n;
-  }
-  if (!hn::AllTrue(df, close) || !hn::AllTrue(d, hn::Eq(differs, hn::Zero(d)))) return false;
-#endif
-  for (; i < n; ++i) {
-    const auto distance =
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(t[i]) - static_cast<std::uint64_t>(t[0]));
-    const std::int64_t count = distance / unit;
-    if (count * unit != distance || count >= (1 << 30) || count <= -(1 << 30)) return false;
-    v[i] = static_cast<std::int32_t>(count);
-  }
-  return true;
-}
-
-bool decimals(const double* x, std::size_t n, double unit, std::int32_t* v) {
-  std::size_t i = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<double, 8> d;
-  const hn::Rebind<std::int32_t, decltype(d)> di;
-  const hn::Rebind<std::uint64_t, decltype(d)> du;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto units = hn::Set(d, unit);
-  const auto limit = hn::Set(d, 2147483647.0);
-  const auto minus_zero = hn::Set(du, std::uint64_t{1} << 63);
-  auto good = hn::Eq(units, units);
-#if HWY_NATIVE_FMA
-  // x is the double nearest to v / unit when |x - v / unit| is below half the distance of the doubles around x,
-  // 2^(e-53) with e the exponent of x; times unit: |x * unit - v| <= unit * 2^(e-53), where the left side is rounded
-  // once. Equality is v = 0 only: a tie would need v >= 2^53. Where x is a power of two, and the doubles below it
-  // closer, x * unit is a multiple of more than the bound unless it is v.
-  const auto exponent = hn::Set(du, std::uint64_t{0x7ff} << 52);
-  const auto half = hn::Set(d, unit * 0x1p-53);
-#endif
-  const auto convert = [&](std::size_t i) HWY_ATTR {
-    hwy::Prefetch(x + i + kAhead);
-    const auto value = hn::LoadU(d, x + i);
-    const auto large = hn::Mul(value, units);
-    const auto whole = hn::Round(large);
-    good = hn::And(good, hn::Lt(hn::Abs(large), limit));
-#if HWY_NATIVE_FMA
-    const auto bound = hn::Mul(hn::BitCast(d, hn::And(hn::BitCast(du, value), exponent)), half);
-    good = hn::And(good, hn::Le(hn::Abs(hn::MulSub(value, units, whole)), bound));
-#else
-    good = hn::And(good, hn::Eq(hn::Div(whole, units), value));
-#endif
-    good = hn::And(good, hn::RebindMask(d, hn::Ne(hn::BitCast(du, value), minus_zero)));
-    hn::StoreU(hn::DemoteTo(di, whole), di, v + i);
-  };
-  for (; i + lanes <= n; i += lanes) convert(i);
-  if (i < n && n > lanes) {  // the last ones, some of them again
-    convert(n - lanes);
-    i = n;
-  }
-  if (!hn::AllTrue(d, good)) return false;
-#endif
-  for (; i < n; ++i) {
-    const double large = x[i] * unit;
-    if (!(large < 2147483647.0 && large > -2147483647.0)) return false;
-    v[i] = static_cast<std::int32_t>(large < 0 ? large - 0.5 : large + 0.5);
-    if (std::bit_cast<std::uint64_t>(v[i] / unit) != std::bit_cast<std::uint64_t>(x[i])) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 const BlockEncoder* encoder() {
-  static constexpr BlockEncoder kEncoder{encode_ints, offsets, decimals};
+  static constexpr BlockEncoder kEncoder{encode_ints};
   return &kEncoder;
 }
 
@@ -603,41 +488,6 @@ namespace orla::codec {
 
 HWY_EXPORT(encoder);
 const BlockEncoder& block_encoder() { return *HWY_DYNAMIC_DISPATCH(encoder)(); }
-
-std::size_t encode_raw_block(const void* words, std::size_t n, std::uint8_t* out) {
-  *out = static_cast<std::uint8_t>(static_cast<unsigned>(BlockKind::kRaw) * 32);
-  std::memcpy(out + 1, words, 8 * n);
-  return 1 + 8 * n;
-}
-
-std::size_t encode_wide_block(const std::int64_t* v, std::size_t n, std::uint8_t* out) {
-  // Differences modulo 2^64: the decoder adds them up again modulo 2^64.
-  const auto step = [&](std::size_t i) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(v[i]) - static_cast<std::uint64_t>(v[i - 1]));
-  };
-  std::int64_t least = n > 1 ? step(1) : 0;
-  std::int64_t most = least;
-  for (std::size_t i = 2; i < n; ++i) {
-    least = std::min(least, step(i));
-    most = std::max(most, step(i));
-  }
-  const std::uint64_t extent = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least);
-  if (extent >> 32 != 0) return 0;
-  auto width = static_cast<unsigned>(std::bit_width(extent));
-  if (width > 25) width = 32;
-  std::uint8_t* next = out;
-  *next++ = static_cast<std::uint8_t>(static_cast<unsigned>(BlockKind::kWide) * 32 + (width == 32 ? 26 : width));
-  next = write_signed(next, v[0]);
-  next = write_signed(next, least);
-  std::uint64_t bits = 0;
-  unsigned held = 0;
-  for (std::size_t i = 1; i < n; ++i) {
-    bits |= (static_cast<std::uint64_t>(step(i)) - static_cast<std::uint64_t>(least)) << held;
-    for (held += width; held >= 8; held -= 8, bits >>= 8) *next++ = static_cast<std::uint8_t>(bits);
-  }
-  if (held > 0) *next++ = static_cast<std::uint8_t>(bits);
-  return static_cast<std::size_t>(next - out);
-}
 
 }  // namespace orla::codec
 #endif

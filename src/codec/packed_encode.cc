@@ -124,7 +124,7 @@ struct PackedEncoder::Work {
 
   // A block of any integers.
   void put_long_block(const std::int64_t* v, std::size_t n) {
-    if (blocks->offsets(v, n, 1, small)) return put_block(small, n, v[0]);
+    if (convert->offsets(v, n, 1, small)) return put_block(small, n, v[0]);
     room(kBlockRoom);
     const std::size_t size = encode_wide_block(v, n, next());
     if (size == 0) return put_raw(v, n);
@@ -179,7 +179,7 @@ struct PackedEncoder::Work {
   bool put_time_block(const std::int64_t* t, std::size_t n, std::int64_t reference, std::int32_t unit) {
     const std::int64_t first = distance(t[0], reference);
     if (first % unit != 0) return false;
-    if (blocks->offsets(t, n, unit, small)) {
+    if (convert->offsets(t, n, unit, small)) {
       put_block(small, n, first / unit);
       return true;
     }
@@ -250,7 +250,7 @@ struct PackedEncoder::Work {
     std::int64_t wide[kBlockValues];
     for (std::size_t i = 0; i < n; ++i)
       if (!exact_integer(x[i], unit, wide[i])) return put_raw(x, n);
-    if (blocks->offsets(wide, n, 1, small)) return put_block(small, n, wide[0]);
+    if (convert->offsets(wide, n, 1, small)) return put_block(small, n, wide[0]);
     room(kBlockRoom);
     const std::size_t size = encode_wide_block(wide, n, next());
     if (size == 0) return put_raw(x, n);
@@ -265,7 +265,7 @@ struct PackedEncoder::Work {
       for (std::size_t i = begin; i < end; i += kBlockValues) {
         const std::size_t n = std::min(kBlockValues, end - i);
         const double* const x = batch.values.data() + i;
-        if (blocks->decimals(x, n, unit, small)) {
+        if (convert->decimals(x, n, unit, small)) {
           if (!doubles) {
             put_block(small, n, 0);
             continue;
@@ -330,6 +330,7 @@ struct PackedEncoder::Work {
     absl::Status status = check_columns(batch);
     if (!status.ok()) return status;
     blocks = &block_encoder();
+    convert = &int_converter();
     used = 0;
     const bool found = batch.paces.empty() && !batch.times.empty() && find_paces(batch);
     const std::vector<Batch::Pace>& all = batch.paces.empty() ? paces : batch.paces;
@@ -374,6 +375,7 @@ struct PackedEncoder::Work {
 
   const PackedOptions options;
   const BlockEncoder* blocks = nullptr;
+  const IntConverter* convert = nullptr;
   std::vector<std::uint8_t> bytes;
   std::size_t used = 0;
   std::vector<Batch::Pace> paces;

@@ -118,7 +118,8 @@ class RawCodec final : public SampleCodec {
       end += view->lengths[i];
     }
     out.times.resize(view->times.size());
-    if (!view->times.empty()) std::memcpy(static_cast<void*>(out.times.data()), view->times.data(), view->times.size_bytes());
+    if (!view->times.empty())
+      std::memcpy(static_cast<void*>(out.times.data()), view->times.data(), view->times.size_bytes());
     for (std::size_t i = 0; i < view->starts.size(); ++i)
       out.paces.push_back({model::from_ns(view->starts[i]), model::Duration(view->steps[i])});
     out.values.assign(view->values.begin(), view->values.end());
