@@ -105,7 +105,7 @@ class RawCodec final : public SampleCodec {
 
   absl::Status decode(std::string_view bytes, Batch& out) override {
     out.clear();
-    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 != 0) {
+    if (!bytes.empty() && reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 != 0) {
       copy_.resize(aligned(bytes.size()) / 8);
       std::memcpy(copy_.data(), bytes.data(), bytes.size());
       bytes = {reinterpret_cast<const char*>(copy_.data()), bytes.size()};
