@@ -69,8 +69,6 @@ name = "ladder"
 zone = "UTC"
 [[site]]
 name = "here"
-[limits]
-commit_samples = 100000000
 [[metric]]
 name = "load"
 unit = "W"

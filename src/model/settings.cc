@@ -218,7 +218,7 @@ constexpr Setting kSettings[] = {
     // --- [limits]
     {"limits", "commit_interval_ms", kInteger, kOptional, "ms", "200", "10..60000",
      "Edges and the cloud commit what came in so often.", "commit_interval_ms = 50"},
-    {"limits", "commit_samples", kInteger, kOptional, "samples", "1000000", "1000..100000000",
+    {"limits", "commit_samples", kInteger, kOptional, "samples", "50000000", "1000..100000000",
      "An edge commits earlier once so many samples came in.", "commit_samples = 200000"},
     {"limits", "commit_bytes", kInteger, kOptional, "bytes", "16777216", "65536..1073741824",
      "The cloud commits earlier once so many bytes of frames came in.", "commit_bytes = 4194304"},
