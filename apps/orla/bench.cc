@@ -24,6 +24,7 @@ constexpr Bench kBenches[] = {
      add_ladder_bench},
     {"engine", "Samples a second through an edge's engine, decoded already: one thread, no disk, no network",
      add_engine_bench},
+    {"link", "Bytes a second that the gRPC carrier moves over loopback, both ends in one process", add_link_bench},
 };
 
 double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }

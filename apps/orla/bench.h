@@ -52,5 +52,6 @@ BenchRun median_run(const std::vector<BenchRun>& runs);  // each member's own me
 RunBench add_replay_bench(CLI::App& command);
 RunBench add_ladder_bench(CLI::App& command);
 RunBench add_engine_bench(CLI::App& command);
+RunBench add_link_bench(CLI::App& command);
 
 }  // namespace orla::apps
