@@ -24,10 +24,29 @@ constexpr Bench kBenches[] = {
      add_ladder_bench},
     {"engine", "Samples a second through an edge's engine, decoded already: one thread, no disk, no network",
      add_engine_bench},
+    {"codec", "Bytes and time that each encoding of samples takes, on a file's measurements or on made-up ones",
+     add_codec_bench},
     {"link", "Bytes a second that the gRPC carrier moves over loopback, both ends in one process", add_link_bench},
 };
 
 double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }
+
+std::string shown(const BenchReport& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float()) return value.dump();
+  const double number = value.get<double>();
+  return number >= 1000 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
+}
+
+// Objects with the same fields, as a table.
+void print_rows(const BenchReport& rows) {
+  for (const auto& field : rows[0].items()) fmt::print("{:<20}", field.key());
+  fmt::print("\n");
+  for (const BenchReport& row : rows) {
+    for (const auto& field : row.items()) fmt::print("{:<20}", shown(field.value()));
+    fmt::print("\n");
+  }
+}
 
 void print(const BenchReport& report, bool json) {
   if (json) {
@@ -36,12 +55,11 @@ void print(const BenchReport& report, bool json) {
   }
   for (const auto& field : report.items()) {
     const BenchReport& value = field.value();
-    std::string shown = value.is_string() ? value.get<std::string>() : value.dump();
-    if (value.is_number_float()) {
-      const double number = value.get<double>();
-      shown = number >= 1000 ? fmt::format("{:.0f}", number) : fmt::format("{:.4g}", number);
+    if (value.is_array() && !value.empty() && value[0].is_object()) {
+      print_rows(value);
+      continue;
     }
-    fmt::print("{:<20} {}\n", field.key(), shown);
+    fmt::print("{:<20} {}\n", field.key(), shown(value));
   }
 }
 

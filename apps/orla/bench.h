@@ -53,5 +53,6 @@ RunBench add_replay_bench(CLI::App& command);
 RunBench add_ladder_bench(CLI::App& command);
 RunBench add_engine_bench(CLI::App& command);
 RunBench add_link_bench(CLI::App& command);
+RunBench add_codec_bench(CLI::App& command);
 
 }  // namespace orla::apps
