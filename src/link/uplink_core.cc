@@ -61,18 +61,19 @@ void UplinkCore::reconnect(base::SteadyTime now, std::string reason) {
 
 void UplinkCore::dial(base::SteadyTime now, std::size_t candidate) {
   dialing_ = Connection{Attempt{++last_attempt_}, candidate, now, false};
+  lost_.reset();
   ++counters_.attempts;
   actions_.emplace_back(Connect{dialing_->attempt, preference_[candidate]});
 }
 
 void UplinkCore::dial_next(base::SteadyTime now) {
   if (!started_ || dialing_ || session_ || now < dial_not_before_) return;
+  const auto may = [&](std::size_t i) { return health_[i].not_before <= now; };
   for (std::size_t i = 0; i < preference_.size(); ++i) {
-    if (health_[i].not_before <= now) {
-      dial(now, i);
-      return;
-    }
+    if (may(i) && lost_ != i) return dial(now, i);
   }
+  // One that is frozen takes a connection and says nothing.
+  if (lost_ && may(*lost_)) dial(now, *lost_);
 }
 
 void UplinkCore::failed(base::SteadyTime now, std::size_t candidate) {
@@ -177,6 +178,7 @@ void UplinkCore::closed(base::SteadyTime now, Attempt attempt, const absl::Statu
     const std::size_t candidate = session_->candidate;
     end_session(now, fmt::format("connection ended: {}", std::string(why.message())));
     failed(now, candidate);
+    lost_ = candidate;
     // The children of a dead parent do not all move in the same instant.
     dial_not_before_ = now + std::chrono::nanoseconds(static_cast<std::int64_t>(
                                  random_.unit() * static_cast<double>(settings_.backoff_min.count())));
@@ -202,6 +204,7 @@ void UplinkCore::tick(base::SteadyTime now) {
                                  std::chrono::duration_cast<std::chrono::milliseconds>(now - dead.heard).count()));
     actions_.emplace_back(Close{dead.attempt});
     failed(now, dead.candidate);
+    lost_ = dead.candidate;
     dial_not_before_ = now + std::chrono::nanoseconds(static_cast<std::int64_t>(
                                  random_.unit() * static_cast<double>(settings_.backoff_min.count())));
   }

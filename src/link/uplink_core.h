@@ -157,6 +157,7 @@ class UplinkCore {
   std::optional<Session> session_;
   bool started_ = false;
   base::SteadyTime dial_not_before_{};
+  std::optional<std::size_t> lost_;  // whose session has just ended: the others are tried before it
   std::uint64_t last_attempt_ = 0;
   model::NodeName last_parent_;
   std::vector<Action> actions_;

@@ -100,6 +100,26 @@ TEST_F(UplinkCoreTest, ADeadParentIsNoticedAndTheNextOneTried) {
   EXPECT_EQ(dialed(core).to.node, "cloud");
 }
 
+// However late the node looks again: it may be busy, and by then all could be tried.
+TEST_F(UplinkCoreTest, TheOthersAreTriedBeforeTheOneThatFellSilent) {
+  for (int look = 1; look <= 2'000; look += 37) {
+    UplinkCore core(settings({{"a"}, {"b"}}), random);
+    core.start(now);
+    welcome(core, dialed(core).attempt);
+    ASSERT_EQ(core.parent(), "a");
+    now += seconds(2);
+    core.tick(now);
+    ASSERT_FALSE(core.up());
+    std::vector<UplinkCore::Connect> next = take<UplinkCore::Connect>(core);
+    while (next.empty()) {
+      now += milliseconds(look);
+      core.tick(now);
+      next = take<UplinkCore::Connect>(core);
+    }
+    EXPECT_EQ(next.front().to.node, "b") << look << " ms";
+  }
+}
+
 TEST_F(UplinkCoreTest, BacksOffFromASingleParentMoreAndMore) {
   UplinkCore core(settings({{"agg"}}), random);
   core.start(now);
