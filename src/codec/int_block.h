@@ -31,6 +31,8 @@ struct BlockEncoder {
   // Block of base + v[i], without overflow; kValueSlack places behind v[n - 1] are readable. kFrame or, where a look
   // at some of them promises less, differences; patched when that is cheaper.
   std::size_t (*ints)(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out);
+  // The same for values that follow each other closely, as times do, and are less than 2^31 apart: differences at once.
+  std::size_t (*steps)(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out);
 };
 
 struct IntConverter {

@@ -62,9 +62,33 @@ bool offsets(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32
   return true;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// decimals() of whole numbers.
+HWY_INLINE bool whole_numbers(const double* x, std::size_t n, std::int32_t* v) {
+  const hn::CappedTag<double, 8> d;
+  const hn::Rebind<std::int32_t, decltype(d)> di;
+  const hn::Rebind<std::uint64_t, decltype(d)> du;
+  const std::size_t lanes = hn::Lanes(d);
+  auto differs = hn::Zero(du);
+  auto least = hn::Zero(di);
+  const auto convert = [&](std::size_t i) HWY_ATTR {
+    hwy::Prefetch(x + i + kAhead);
+    const auto value = hn::LoadU(d, x + i);
+    const auto whole = hn::DemoteTo(di, value);
+    least = hn::Min(least, whole);
+    differs = hn::Or(differs, hn::Xor(hn::BitCast(du, value), hn::BitCast(du, hn::PromoteTo(d, whole))));
+    hn::StoreU(whole, di, v + i);
+  };
+  for (std::size_t i = 0; i + lanes <= n; i += lanes) convert(i);
+  if (n % lanes != 0) convert(n - lanes);  // the last ones, some of them again
+  return hn::AllTrue(du, hn::Eq(differs, hn::Zero(du))) && hn::AllTrue(di, hn::Gt(least, hn::Set(di, INT32_MIN)));
+}
+#endif
+
 bool decimals(const double* x, std::size_t n, double unit, std::int32_t* v) {
   std::size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
+  if (unit == 1 && n >= hn::Lanes(hn::CappedTag<double, 8>())) return whole_numbers(x, n, v);
   const hn::CappedTag<double, 8> d;
   const hn::Rebind<std::int32_t, decltype(d)> di;
   const hn::Rebind<std::uint64_t, decltype(d)> du;
@@ -86,7 +110,7 @@ bool decimals(const double* x, std::size_t n, double unit, std::int32_t* v) {
     const auto value = hn::LoadU(d, x + i);
     const auto large = hn::Mul(value, units);
     const auto whole = hn::Round(large);
-    good = hn::And(good, hn::Lt(hn::Abs(large), limit));
+    good = hn::And(good, hn::Le(hn::Abs(large), limit));
 #if HWY_NATIVE_FMA
     const auto bound = hn::Mul(hn::BitCast(d, hn::And(hn::BitCast(du, value), exponent)), half);
     good = hn::And(good, hn::Le(hn::Abs(hn::MulSub(value, units, whole)), bound));
@@ -105,7 +129,7 @@ bool decimals(const double* x, std::size_t n, double unit, std::int32_t* v) {
 #endif
   for (; i < n; ++i) {
     const double large = x[i] * unit;
-    if (!(large < 2147483647.0 && large > -2147483647.0)) return false;
+    if (!(large <= 2147483647.0 && large >= -2147483647.0)) return false;
     v[i] = static_cast<std::int32_t>(large < 0 ? large - 0.5 : large + 0.5);
     if (std::bit_cast<std::uint64_t>(v[i] / unit) != std::bit_cast<std::uint64_t>(x[i])) return false;
   }

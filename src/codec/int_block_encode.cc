@@ -48,7 +48,7 @@ constexpr std::size_t kSampled = 16;  // neighbours that are looked at to choose
 
 // The numbers of a block, and zeros behind them.
 struct Numbers {
-  HWY_ALIGN std::uint32_t x[kBlockValues];
+  HWY_ALIGN std::uint32_t x[kBlockValues + kGroup];
   std::size_t n = 0;
   std::uint32_t most = 0;
 
@@ -95,11 +95,11 @@ HWY_INLINE std::size_t count_wider(const Widths& widths, unsigned width) {
 }
 
 // The places of the numbers wider than that, and their upper bits.
-HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, std::uint32_t* high) {
+HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, Numbers& high) {
   for (std::size_t i = 0; i < numbers.n; ++i) {
     if (numbers.x[i] >> width == 0) continue;
     *places++ = static_cast<std::uint8_t>(i);
-    *high++ = numbers.x[i] >> width;
+    high.x[high.n++] = numbers.x[i] >> width;
   }
 }
 
@@ -239,21 +239,26 @@ HWY_INLINE std::size_t count_wider(const Widths& widths, unsigned width) {
   return wider;
 }
 
-HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, std::uint32_t* high) {
+HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, Numbers& high) {
   const U32 d;
+  const hn::Rebind<std::uint8_t, U32> d8;
+  const std::size_t lanes = hn::Lanes(d);
   const auto most = hn::Set(d, (std::uint32_t{1} << width) - 1);
-  const auto ahead = hn::Set(d, static_cast<std::uint32_t>(hn::Lanes(d)));
+  const auto ahead = hn::Set(d, static_cast<std::uint32_t>(lanes));
   auto here = hn::Iota(d, 0U);
-  HWY_ALIGN std::uint32_t wide[kBlockValues + kGroup];
+  std::uint32_t wide[kBlockValues + kGroup];
   std::size_t n = 0;
-  for (std::size_t i = 0; i < numbers.n; i += hn::Lanes(d)) {
-    n += hn::CompressStore(here, hn::Gt(hn::Load(d, numbers.x + i), most), d, wide + n);
+  for (std::size_t i = 0; i < numbers.n; i += lanes) {
+    const auto v = hn::Load(d, numbers.x + i);
+    const auto wider = hn::Gt(v, most);
+    hn::StoreU(hn::Compress(here, wider), d, wide + n);
+    hn::StoreU(hn::Compress(hn::ShiftRightSame(v, static_cast<int>(width)), wider), d, high.x + n);
+    n += hn::CountTrue(d, wider);
     here = hn::Add(here, ahead);
   }
-  for (std::size_t k = 0; k < n; ++k) {
-    places[k] = static_cast<std::uint8_t>(wide[k]);
-    high[k] = numbers.x[wide[k]] >> width;
-  }
+  for (std::size_t k = 0; k < n; k += lanes) hn::StoreU(hn::TruncateTo(d8, hn::LoadU(d, wide + k)), d8, places + k);
+  for (std::size_t k = 0; k < kGroup; k += lanes) hn::StoreU(hn::Zero(d), d, high.x + n + k);
+  high.n = n;
 }
 
 // Calls f(i) for vectors at i that cover [0, n), some places twice. n is at least a vector.
@@ -410,14 +415,10 @@ HWY_INLINE std::uint8_t* write_numbers(const Numbers& numbers, const Choice& cho
   const unsigned upper = choice.top - choice.width;
   *out++ = static_cast<std::uint8_t>(choice.exceptions);
   *out++ = static_cast<std::uint8_t>(width_code(upper));
-  std::uint32_t high[kBlockValues];
+  Numbers high;
   split(numbers, choice.width, out, high);
   out += choice.exceptions;
-  if (stored_width(upper) == 32) {
-    std::memcpy(out, high, 4 * choice.exceptions);
-  } else {
-    pack_bits(high, choice.exceptions, upper, out);
-  }
+  pack(high, stored_width(upper), out);
   return out + packed_bytes(choice.exceptions, stored_width(upper));
 }
 
@@ -430,9 +431,28 @@ HWY_INLINE std::uint8_t* write_header(BlockKind kind, const Choice& choice, std:
 // Whether differences take fewer bits than the distances to the least value, by a look at some of the n values (n >
 // kSampled, less than 2^31 apart).
 HWY_INLINE bool differences_are_smaller(const std::int32_t* v, std::size_t n, std::int32_t least) {
-  const std::size_t stride = n <= 4 * kSampled ? kSampled : n <= 8 * kSampled ? 2 * kSampled : 4 * kSampled;
+  const std::size_t stride = n <= 4 * kSampled ? kSampled : 4 * kSampled;
   const std::size_t looked_at = ((n - 1 - kSampled) / stride + 1) * kSampled;
   return 4 * excess_bits(v, n, stride, least) > 3 * static_cast<int>(looked_at);
+}
+
+// Behind what was written: the first of n > 2 values, less than 2^31 apart, and their differences.
+HWY_INLINE std::uint8_t* write_differences(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out) {
+  const Extent steps = n <= kSampled ? few_steps_extent(v, n) : steps_extent(v, n);
+  Numbers numbers;
+  numbers.n = n - 1;
+  const bool rising = steps.least >= 0 || steps.least == steps.most;
+  if (rising) {
+    numbers.most = static_cast<std::uint32_t>(steps.most) - static_cast<std::uint32_t>(steps.least);
+    steps_above(v, steps.least, numbers);
+  } else {
+    numbers.most = std::max(zigzag(steps.least), zigzag(steps.most));
+    steps_zigzag(v, numbers);
+  }
+  const Choice choice = choose(numbers);
+  out = write_header(rising ? BlockKind::kDelta : BlockKind::kZigzag, choice, base + v[0], out);
+  if (rising) out = write_signed(out, steps.least);
+  return write_numbers(numbers, choice, out);
 }
 
 std::size_t encode_ints(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out) {
@@ -448,23 +468,8 @@ std::size_t encode_ints(const std::int32_t* v, std::size_t n, std::int64_t base,
   Numbers numbers;
   numbers.most = static_cast<std::uint32_t>(values.most) - static_cast<std::uint32_t>(values.least);
   if (numbers.most == 0) return static_cast<std::size_t>(write_header(BlockKind::kFrame, {}, base + v[0], out) - begin);
-
-  if (given > 2 && numbers.most < (std::uint32_t{1} << 31) && differences_are_smaller(v, n, values.least)) {
-    const Extent steps = given < n ? few_steps_extent(v, given) : steps_extent(v, n);
-    const bool rising = steps.least >= 0 || steps.least == steps.most;
-    numbers.n = given - 1;
-    if (rising) {
-      numbers.most = static_cast<std::uint32_t>(steps.most) - static_cast<std::uint32_t>(steps.least);
-      steps_above(v, steps.least, numbers);
-    } else {
-      numbers.most = std::max(zigzag(steps.least), zigzag(steps.most));
-      steps_zigzag(v, numbers);
-    }
-    const Choice choice = choose(numbers);
-    out = write_header(rising ? BlockKind::kDelta : BlockKind::kZigzag, choice, base + v[0], out);
-    if (rising) out = write_signed(out, steps.least);
-    return static_cast<std::size_t>(write_numbers(numbers, choice, out) - begin);
-  }
+  if (given > 2 && numbers.most < (std::uint32_t{1} << 31) && differences_are_smaller(v, n, values.least))
+    return static_cast<std::size_t>(write_differences(v, given, base, out) - begin);
   numbers.n = given;
   subtract(v, values.least, numbers);
   const Choice choice = choose(numbers);
@@ -472,10 +477,15 @@ std::size_t encode_ints(const std::int32_t* v, std::size_t n, std::int64_t base,
   return static_cast<std::size_t>(write_numbers(numbers, choice, out) - begin);
 }
 
+std::size_t encode_steps(const std::int32_t* v, std::size_t n, std::int64_t base, std::uint8_t* out) {
+  if (n <= kSampled) return encode_ints(v, n, base, out);
+  return static_cast<std::size_t>(write_differences(v, n, base, out) - out);
+}
+
 }  // namespace
 
 const BlockEncoder* encoder() {
-  static constexpr BlockEncoder kEncoder{encode_ints};
+  static constexpr BlockEncoder kEncoder{encode_ints, encode_steps};
   return &kEncoder;
 }
 

@@ -180,7 +180,8 @@ struct PackedEncoder::Work {
     const std::int64_t first = distance(t[0], reference);
     if (first % unit != 0) return false;
     if (convert->offsets(t, n, unit, small)) {
-      put_block(small, n, first / unit);
+      room(kBlockRoom);
+      used += blocks->steps(small, n, first / unit, next());
       return true;
     }
     std::int64_t counts[kBlockValues];
@@ -298,8 +299,12 @@ struct PackedEncoder::Work {
       each_stretch(batch.runs, batch.size(), [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; i += kBlockValues) {
           const std::size_t n = std::min(kBlockValues, end - i);
-          std::memcpy(small, batch.scaled.data() + i, n * sizeof *small);
-          put_block(small, n, 0);
+          const std::int32_t* v = batch.scaled.data() + i;
+          if (i + n + kValueSlack > batch.scaled.size()) {
+            std::memcpy(small, v, n * sizeof *small);
+            v = small;
+          }
+          put_block(v, n, 0);
         }
         return true;
       });

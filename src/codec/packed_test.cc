@@ -162,6 +162,29 @@ TEST(Packed, NeighboursOfDecimalsStayWhatTheyAre) {
   EXPECT_EQ(difference(batch, unpacked(packed(batch))), "");
 }
 
+// The largest integers that are `scaled`, and the first ones that are not, whichever code looks at them.
+TEST(Packed, IntegersEndAt31BitsAndASign) {
+  const std::int64_t sets = hwy::SupportedTargets();
+  for (const double edge : {2147483647.0, -2147483647.0, 2147483648.0, -2147483648.0, 2147483.647, 2147483.648, 0.5}) {
+    for (const std::size_t samples : {20, 43}) {
+      Batch batch = steady(samples);
+      for (double& value : batch.values) value = 1;
+      batch.values[17] = edge;
+      std::string first;
+      for (std::int64_t rest = sets; rest != 0; rest &= rest - 1) {
+        hwy::SetSupportedTargetsForTest(rest & -rest);
+        const std::string bytes = packed(batch);
+        const Batch back = unpacked(bytes);
+        hwy::SetSupportedTargetsForTest(0);
+        if (first.empty()) first = bytes;
+        EXPECT_EQ(bytes, first);
+        EXPECT_EQ(difference(batch, back), "");
+        EXPECT_EQ(back.scaled.empty(), std::abs(edge) == 2147483648.0 || edge == 2147483.648) << edge;
+      }
+    }
+  }
+}
+
 TEST(Packed, ConstantRunsTakeNextToNothing) { EXPECT_LT(packed(steady(1 << 16)).size(), 1500U); }
 
 // As measured: 3 decimals around a level, a sample about each second.
