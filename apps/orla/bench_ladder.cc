@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -120,7 +119,7 @@ class Ladder {
       : o_(options), directory_(std::move(directory)), state_(directory_ / "state") {}
 
   absl::Status start() {
-    std::ofstream(fleet()) << fleet_text(o_);
+    if (absl::Status s = base::write_file_atomically(fleet(), fleet_text(o_)); !s.ok()) return s;
     std::error_code error;
     const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
     if (error) return absl::InternalError("cannot find this program");
