@@ -13,7 +13,6 @@ find_package(GTest REQUIRED CONFIG)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
-pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 
 # Header only, compiled into the one file that reads TOML.
 find_path(ORLA_TOML_INCLUDE toml++/toml.h REQUIRED)

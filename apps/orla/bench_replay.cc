@@ -23,6 +23,7 @@ constexpr char kCounted[] =
 
 struct Options {
   std::string path;
+  std::size_t threads = 1;
 };
 
 model::Plan make_plan(const std::string& path) {
@@ -49,10 +50,11 @@ model::Plan make_plan(const std::string& path) {
 // One reading of the file through an input and an engine.
 class Replay {
  public:
-  explicit Replay(const model::Plan& plan) : plan_(plan), engine_(plan, {"edge/0"}) {}
+  Replay(const model::Plan& plan, std::size_t threads) : plan_(plan), threads_(threads), engine_(plan, {"edge/0"}) {}
 
   absl::Status run() {
-    absl::StatusOr<std::unique_ptr<ingest::Input>> input = ingest::make_input(plan_.fleet.inputs[0], {});
+    absl::StatusOr<std::unique_ptr<ingest::Input>> input =
+        ingest::make_threaded_input(plan_.fleet.inputs[0], {}, threads_);
     if (!input.ok()) return input.status();
     model::InputBatch batch;
     std::uint64_t since_commit = 0;
@@ -103,6 +105,7 @@ class Replay {
   }
 
   const model::Plan& plan_;
+  std::size_t threads_;
   stream::EdgeEngine engine_;
   std::vector<model::PartialRows> sealed_;
 };
@@ -115,7 +118,7 @@ absl::StatusOr<BenchReport> run(const Options& own, const BenchOptions& options)
   std::string problem;
   std::uint64_t rows = 0;
   const absl::StatusOr<std::vector<BenchRun>> runs = measure(options, [&](const Timed& timed) {
-    Replay replay(plan);
+    Replay replay(plan, own.threads);
     const absl::Status status = timed([&] { return replay.run(); });
     rows = replay.received();
     if (status.ok() && problem.empty()) problem = difference(replay.totals(), *expected);
@@ -125,6 +128,7 @@ absl::StatusOr<BenchReport> run(const Options& own, const BenchOptions& options)
   const BenchRun middle = median_run(*runs);
   BenchReport report;
   report["rows"] = rows;
+  report["threads"] = own.threads;
   report["runs"] = runs->size();
   report["seconds"] = middle.seconds;
   report["cpu_seconds"] = middle.cpu_seconds;
@@ -141,6 +145,9 @@ absl::StatusOr<BenchReport> run(const Options& own, const BenchOptions& options)
 RunBench add_replay_bench(CLI::App& command) {
   auto own = std::make_shared<Options>();  // with the function returned
   command.add_option("FILE", own->path, "CSV file of the DEBS 2014 schema; .gz and .zst too")->required();
+  command.add_option("--threads", own->threads, "That parse; one of them also aggregates")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   command.footer("Example:\n  orla generate --houses 40 --for 1h > plugs.csv && orla bench replay plugs.csv");
   return [own](const BenchOptions& options) { return run(*own, options); };
 }

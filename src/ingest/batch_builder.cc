@@ -99,12 +99,11 @@ bool SampleColumns::use_decimals(int decimals) {
   return true;
 }
 
-BatchBuilder::BatchBuilder(std::string input_key, BatchLimits limits)
-    : input_key_(std::move(input_key)), limits_(limits) {}
+BatchBuilder::BatchBuilder(std::string input_key, BatchLimits limits, SeriesNumbers* numbers)
+    : input_key_(std::move(input_key)), limits_(limits), numbers_(numbers) {}
 
 void BatchBuilder::begin(model::InputBatch& out) {
   out_ = &out;
-  lines_ = 0;
   rejected_ = 0;
   // What the last batch needed is what this one will need.
   columns_.clear(columns_.size() > 0 ? columns_.most_decimals() : columns_.decimals());
@@ -117,9 +116,23 @@ void BatchBuilder::begin(model::InputBatch& out) {
 }
 
 std::optional<model::SeriesId> BatchBuilder::define(model::Series series) {
+  if (numbers_ != nullptr) {
+    const std::optional<SeriesNumbers::Numbered> numbered = numbers_->number(series);
+    if (!numbered) return std::nullopt;
+    next_series_ = std::max(next_series_, numbered->number + 1);
+    if (numbered->is_new) out_->new_series.push_back(std::move(series));
+    return model::SeriesId{numbered->number};
+  }
   if (next_series_ >= limits_.series) return std::nullopt;
   out_->new_series.push_back(std::move(series));
   return model::SeriesId{next_series_++};
+}
+
+bool BatchBuilder::can_define(const std::vector<model::Series>& series) const {
+  if (numbers_ == nullptr) return next_series_ + series.size() <= limits_.series;
+  const auto unknown =
+      std::count_if(series.begin(), series.end(), [this](const model::Series& s) { return !numbers_->knows(s); });
+  return static_cast<std::size_t>(unknown) <= numbers_->left();
 }
 
 void BatchBuilder::reject(std::uint64_t row, Fault fault) {

@@ -11,6 +11,7 @@
 
 #include "ingest/input.h"
 #include "ingest/number.h"
+#include "ingest/series_numbers.h"
 
 namespace orla::ingest {
 
@@ -112,14 +113,17 @@ class SampleColumns {
 // Not thread-safe.
 class BatchBuilder {
  public:
-  BatchBuilder(std::string input_key, BatchLimits limits);
+  // With `numbers`, which outlives the builder, series get their numbers there, and keep those they have.
+  BatchBuilder(std::string input_key, BatchLimits limits, SeriesNumbers* numbers = nullptr);
 
   // Clears `out` and fills it from now on, until finish().
   void begin(model::InputBatch& out);
-  // The next series' number; nothing when there are too many. Call it right before its first sample is added.
+  // The series' number, the next one unless it has one; nothing when there are too many. Call it right before its first
+  // sample is added.
   std::optional<model::SeriesId> define(model::Series series);
   std::size_t series_count() const { return next_series_; }
-  bool has_room_for_series(std::size_t count) const { return next_series_ + count <= limits_.series; }
+  // Whether all of them, which are distinct, can be defined.
+  bool can_define(const std::vector<model::Series>& series) const;
   const BatchLimits& limits() const { return limits_; }
   // For series that are numbered elsewhere, before finish(): those below `count` are defined.
   void know_series(std::size_t count) { next_series_ = std::max(next_series_, static_cast<std::uint32_t>(count)); }
@@ -137,16 +141,14 @@ class BatchBuilder {
   // For writers that fill rows by themselves.
   SampleColumns& columns() { return columns_; }
   void reject(std::uint64_t row, Fault fault);
-  void count_lines(std::size_t lines) { lines_ += lines; }
 
   std::size_t samples() const { return columns_.size(); }
-  // How many more rows of one sample, and lines, go in before full().
+  // How many more rows of one sample go in before full().
   std::size_t rows_left() const {
     const std::size_t rows = columns_.size() + rejected_;
     return rows < limits_.rows ? limits_.rows - rows : 0;
   }
-  std::size_t lines_left() const { return lines_ < kMaxBatchLines ? kMaxBatchLines - lines_ : 0; }
-  bool full() const { return rows_left() == 0 || lines_left() == 0; }
+  bool full() const { return rows_left() == 0; }
 
   // Writes the samples, in runs per series in order of the series' first samples, and the counts.
   void finish(const model::Position& position);
@@ -156,9 +158,9 @@ class BatchBuilder {
 
   std::string input_key_;
   BatchLimits limits_;
+  SeriesNumbers* numbers_;
   model::InputBatch* out_ = nullptr;
   std::uint32_t next_series_ = 0;
-  std::size_t lines_ = 0;
   std::size_t rejected_ = 0;
   SampleColumns columns_;
   // group(): per series, the samples counted and then the place of its next one; all zero between batches.

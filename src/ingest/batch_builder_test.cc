@@ -78,9 +78,6 @@ TEST(BatchBuilder, IsFullAfterItsRows) {
   EXPECT_TRUE(builder.full());
   builder.finish({});
   builder.begin(out);
-  EXPECT_FALSE(builder.full());
-  builder.count_lines(kMaxBatchLines);
-  EXPECT_TRUE(builder.full());
 }
 
 // What the builder hands over of these decimals, in one series, must be these doubles, in that form.
@@ -152,9 +149,10 @@ TEST(BatchBuilder, DefinesNoMoreSeriesThanThereMayBe) {
   model::InputBatch out;
   builder.begin(out);
   EXPECT_TRUE(builder.define({"a", {}}));
-  EXPECT_TRUE(builder.has_room_for_series(1));
+  EXPECT_TRUE(builder.can_define({{"b", {}}}));
+  EXPECT_FALSE(builder.can_define({{"b", {}}, {"c", {}}}));
   EXPECT_TRUE(builder.define({"b", {}}));
-  EXPECT_FALSE(builder.has_room_for_series(1));
+  EXPECT_FALSE(builder.can_define({{"c", {}}}));
   EXPECT_FALSE(builder.define({"c", {}}));
   builder.finish({});
   EXPECT_EQ(out.new_series.size(), 2U);

@@ -17,13 +17,6 @@ namespace {
 constexpr std::size_t kMaxColumns = kMaxLineBytes + 1;
 constexpr std::size_t kShownColumns = 40;
 
-std::string_view trimmed(std::string_view cell) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!cell.empty() && blank(cell.front())) cell.remove_prefix(1);
-  while (!cell.empty() && blank(cell.back())) cell.remove_suffix(1);
-  return cell;
-}
-
 // Finds the columns by name or number and collects what is missing.
 class Finder {
  public:

@@ -17,6 +17,15 @@
 
 namespace orla::ingest {
 
+// The cell without spaces and tabs around it.
+inline std::string_view trimmed(std::string_view cell) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  if (cell.empty() || (cell.front() > ' ' && cell.back() > ' ')) return cell;  // as nearly always
+  while (!cell.empty() && blank(cell.front())) cell.remove_prefix(1);
+  while (!cell.empty() && blank(cell.back())) cell.remove_suffix(1);
+  return cell;
+}
+
 // Reused from line to line. Not thread-safe.
 class Cells {
  public:

@@ -131,16 +131,17 @@ class DebsParser final : public RowParser {
  public:
   DebsParser(Selection selection, DebsPath path) : selection_(std::move(selection)), path_(path) {}
 
+  std::unique_ptr<RowParser> another() const override { return std::make_unique<DebsParser>(selection_, path_); }
+
   Used parse(std::string_view lines, std::uint64_t rows_before, BatchBuilder& batch) override {
     const char* const begin = lines.data();
     const char* const end = begin + lines.size();
     const char* p = begin;
     std::uint64_t rows = 0;
-    const std::uint64_t max_rows = batch.lines_left();
     PlainRow plain;
-    while (p != end && rows < max_rows && batch.rows_left() > 0) {
+    while (p != end && batch.rows_left() > 0) {
       if (path_ == DebsPath::kFast) {
-        if (take_many(p, end, max_rows, rows, batch)) continue;
+        if (take_many(p, end, rows, batch)) continue;
         const char* next = p;
         if (plain.read(next)) {
           if (!take(plain.row, plain.value, plain.labels, rows_before + rows + 1, batch)) break;
@@ -161,7 +162,7 @@ class DebsParser final : public RowParser {
  private:
   // The quick way, as far as it goes; false when it does not go on from here. Where it never does it is tried less
   // often.
-  bool take_many(const char*& p, const char* end, std::uint64_t max_rows, std::uint64_t& rows, BatchBuilder& batch) {
+  bool take_many(const char*& p, const char* end, std::uint64_t& rows, BatchBuilder& batch) {
     SampleColumns& columns = batch.columns();
     if (!batch.limits().any_time() || !columns.is_scaled() || columns.decimals() > DebsRows::kMaxDecimals) return false;
     if (pause_ > 0) {
@@ -171,7 +172,6 @@ class DebsParser final : public RowParser {
     DebsRows in;
     in.begin = p;
     in.end = end;
-    in.max_rows = max_rows - rows;
     in.max_samples = std::min(batch.rows_left(), kSamplesAtOnce);
     in.unwanted = SeriesTable::kUnwanted;
     in.decimals = columns.decimals();

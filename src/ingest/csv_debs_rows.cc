@@ -91,7 +91,7 @@ DebsRowsRead ReadDebsRows(const DebsRows& in, const DebsLabels& labels, DebsTime
   std::size_t samples = 0;
   const SampleColumns::Room to = in.to;
   const std::uint32_t unwanted = in.unwanted;
-  for (; p < in.end && rows < in.max_rows && samples < in.max_samples; ++rows) {
+  for (; p < in.end && samples < in.max_samples; ++rows) {
     const Marks marks = MarksOf(p);
     if (marks.newlines == 0) break;
     const auto end = static_cast<unsigned>(std::countr_zero(marks.newlines));
@@ -132,7 +132,7 @@ DebsRowsRead ReadDebsRows(const DebsRows& in, const DebsLabels& labels, DebsTime
     // property,plug,household,house
     const unsigned at = comma + 12 + value_end + 1;
     const unsigned size = end - at;
-    if (size - 1 > DebsLabels::kMaxBytes - 1) break;
+    if (size - 1 > DebsLabels::kMaxBytes - 1 || p[end - 1] == '\0') break;  // NULs at the end would not tell
     const char* const l = p + at;
     const std::uint64_t label_head = load64(l) & kLowBytes[size < 8 ? size : 8];
     const auto label_tail = static_cast<std::uint32_t>(load32(l + 8) & kLowBytes[size < 8 ? 0 : size - 8]);

@@ -62,7 +62,6 @@ struct DebsTime {
 struct DebsRows {
   const char* begin = nullptr;  // of a line
   const char* end = nullptr;    // after a \n; 64 bytes more can be read
-  std::uint64_t max_rows = 0;   // of lines
   std::size_t max_samples = 0;
   std::uint32_t unwanted = 0;  // the number of series that are passed over
   int decimals = 0;            // of the column, 0..kMaxDecimals

@@ -32,7 +32,6 @@ struct Reading {
     DebsRows in;
     in.begin = padded.data();
     in.end = padded.data() + text.size();
-    in.max_rows = 50;
     in.max_samples = 90;
     in.unwanted = unwanted;
     in.decimals = decimals;
@@ -96,6 +95,7 @@ TEST(DebsRows, LeavesEverythingElseAlone) {
     EXPECT_EQ(r.read.rows, 1U) << bad;
     EXPECT_EQ(r.read.samples, 1U) << bad;
   }
+  EXPECT_EQ(Reading(good + "1,1377986401,1,1,11,0,3" + std::string(1, '\0') + "\n").read.rows, 1U);
   EXPECT_EQ(Reading(good, 2).read.rows, 0U);  // the column has too few decimals
   EXPECT_EQ(Reading("1,1377986401,2,1,11,0,3\n", 9).scaled[0], 2'000'000'000);
   EXPECT_EQ(Reading("1,1377986401,3,1,11,0,3\n", 9).read.rows, 0U);

@@ -89,11 +89,54 @@ std::string TimeReader::expected() const {
   return fmt::format("a time as {}, from 1900 to 2189", kind_ == Kind::kIso ? "2013-09-01T00:00:00+02:00" : format_);
 }
 
+namespace {
+// Of "2013-09-01 00:00:00" and what may follow: its hour, minute and second, and the rest begin there.
+constexpr std::size_t kHourBytes = 14;
+constexpr std::size_t kSecondBytes = 19;
+}  // namespace
+
 std::optional<Time> TimeReader::read(std::string_view text) {
-  if (text == last_text_ && last_) return last_;
-  last_ = read_anew(text);
+  if (last_ && text == last_text_) return last_;
+  std::optional<Time> time = read_in_hour(text);
+  if (!time) {
+    time = read_anew(text);
+    // The second time of one hour in turn: more will follow.
+    if (time && last_ && (kind_ == Kind::kIso || iso_separator_ != '\0') && text.size() >= kSecondBytes &&
+        last_text_.size() >= kHourBytes && text.substr(0, kHourBytes) == last_text_.substr(0, kHourBytes)) {
+      remember_hour(text);
+    }
+  }
+  last_ = time;
   if (last_) last_text_ = text;
   return last_;
+}
+
+std::optional<Time> TimeReader::read_in_hour(std::string_view text) const {
+  if (hour_text_.empty() || text.size() != kSecondBytes + hour_end_.size() || !text.starts_with(hour_text_) ||
+      !text.ends_with(hour_end_) || text[kHourBytes + 2] != ':') {
+    return std::nullopt;
+  }
+  const auto digit = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(text[i])) - '0'; };
+  const unsigned m1 = digit(kHourBytes);
+  const unsigned m0 = digit(kHourBytes + 1);
+  const unsigned s1 = digit(kHourBytes + 3);
+  const unsigned s0 = digit(kHourBytes + 4);
+  if (m1 > 5 || m0 > 9 || s1 > 5 || s0 > 9) return std::nullopt;  // also a leap second
+  return hour_ + std::chrono::seconds(60 * (10 * m1 + m0) + 10 * s1 + s0);
+}
+
+// Unless the clock changes within the hour, or a part of it is out of range.
+void TimeReader::remember_hour(std::string_view text) {
+  hour_text_.clear();
+  const std::string_view end = text.substr(kSecondBytes);
+  if (end.starts_with('.')) return;
+  const std::string hour(text.substr(0, kHourBytes));
+  const std::optional<Time> first = read_iso(fmt::format("{}00:00{}", hour, end));
+  const std::optional<Time> last = read_iso(fmt::format("{}59:59{}", hour, end));
+  if (!first || !last || *last - *first != std::chrono::seconds(3599)) return;
+  hour_text_ = hour;
+  hour_end_ = end;
+  hour_ = *first;
 }
 
 std::optional<Time> TimeReader::read_anew(std::string_view text) const {

@@ -21,7 +21,7 @@ namespace orla::ingest {
 // before the change (02:30 in Berlin's spring night is 03:30 summer time). A leap second is the first second of the
 // next minute.
 //
-// Not thread-safe (it remembers the last text).
+// Not thread-safe (it remembers the last text, and the hour of civil times).
 class TimeReader {
  public:
   // `zone` is an IANA name; empty is UTC.
@@ -36,6 +36,9 @@ class TimeReader {
   TimeReader(Kind kind, std::string format, absl::TimeZone zone)
       : kind_(kind), format_(std::move(format)), zone_(zone) {}
   std::optional<model::Time> read_anew(std::string_view text) const;
+  // Civil times of the hour that is remembered.
+  std::optional<model::Time> read_in_hour(std::string_view text) const;
+  void remember_hour(std::string_view text);
   std::optional<model::Time> read_unix(std::string_view text) const;
   std::optional<model::Time> read_iso(std::string_view text) const;
   std::optional<model::Time> read_strptime(std::string_view text) const;
@@ -48,6 +51,11 @@ class TimeReader {
       '\0';  // kIso: the only one between date and time, with neither fraction nor offset; 0 = RFC 3339
   std::string last_text_;
   std::optional<model::Time> last_;
+  // "2013-09-01 00:" and what follows "00:00" in a text (an offset): times that differ from it in minute and second
+  // alone lie as far from hour_ as these say. Empty: none.
+  std::string hour_text_;
+  std::string hour_end_;
+  model::Time hour_{};
 };
 
 }  // namespace orla::ingest

@@ -22,8 +22,6 @@ namespace orla::ingest {
 
 // A batch holds at most this many samples and rejected rows, and up to one row more.
 inline constexpr std::size_t kMaxBatchRows = 65536;
-// Lines looked at for one batch, unwanted ones included: so a position moves on even where nothing is selected.
-inline constexpr std::size_t kMaxBatchLines = 8 * kMaxBatchRows;
 // A longer line is rejected without being looked at.
 inline constexpr std::size_t kMaxLineBytes = 64 * 1024;
 // Longest value of a label.
@@ -59,8 +57,14 @@ class Input {
 // How much time of the person who watches a replay one of its batches may span.
 inline constexpr std::chrono::milliseconds kPacedBatch{50};
 
+// As many threads parse a file as the machine has cores, at most so many; one does when the input is paced.
+inline constexpr std::size_t kMaxUsualThreads = 4;
+
 // `from` is a position that an input of the same spec reported, or the start.
 absl::StatusOr<std::unique_ptr<Input>> make_input(const model::InputSpec& spec, const model::Position& from);
+// The same with so many threads that parse (> 0), the caller's included. They change nothing of what the input gives.
+absl::StatusOr<std::unique_ptr<Input>> make_threaded_input(const model::InputSpec& spec, const model::Position& from,
+                                                           std::size_t threads);
 using MakeInput =
     std::function<absl::StatusOr<std::unique_ptr<Input>>(const model::InputSpec& spec, const model::Position& from)>;
 

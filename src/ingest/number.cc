@@ -2,7 +2,6 @@
 
 #include <fast_float/fast_float.h>
 
-#include <array>
 #include <cmath>
 #include <system_error>
 
@@ -22,23 +21,7 @@ Parsed parse_number(std::string_view text, double& out) {
   return std::isfinite(out) ? Parsed::kNumber : Parsed::kNotFinite;
 }
 
-std::int64_t power_of_ten(int exponent) {
-  static constexpr auto kPowers = [] {
-    std::array<std::int64_t, 19> powers{1};
-    for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
-    return powers;
-  }();
-  return kPowers[static_cast<std::size_t>(exponent)];
-}
-
-std::optional<std::int32_t> Decimal::scaled(int places) const {
-  std::int64_t value = 0;
-  if (__builtin_mul_overflow(digits, power_of_ten(places - decimals), &value)) return std::nullopt;
-  if (value > INT32_MAX || value < -INT32_MAX) return std::nullopt;
-  return static_cast<std::int32_t>(value);
-}
-
-std::size_t read_decimal(const char* text, Decimal& out) {
+std::size_t read_decimal(const char* text, Decimal& out, char mark) {
   const auto digit = [](char c) { return static_cast<unsigned>(static_cast<unsigned char>(c)) - '0'; };
   const char* p = text;
   out.negative = *p == '-';
@@ -48,7 +31,7 @@ std::size_t read_decimal(const char* text, Decimal& out) {
   while (digit(*p) <= 9) digits = digits * 10 + digit(*p++);
   std::ptrdiff_t count = p - begin;
   std::ptrdiff_t decimals = 0;
-  if (*p == '.') {
+  if (*p == mark) {
     const char* const point = ++p;
     while (digit(*p) <= 9) digits = digits * 10 + digit(*p++);
     decimals = p - point;

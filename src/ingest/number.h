@@ -27,6 +27,16 @@ inline constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  
                                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+// exponent in 0..18.
+inline constexpr std::int64_t power_of_ten(int exponent) {
+  constexpr std::array<std::int64_t, 19> kPowers = [] {
+    std::array<std::int64_t, 19> powers{1};
+    for (std::size_t i = 1; i < powers.size(); ++i) powers[i] = powers[i - 1] * 10;
+    return powers;
+  }();
+  return kPowers[static_cast<std::size_t>(exponent)];
+}
+
 // A decimal as it was written, exactly: digits * 10^-decimals.
 struct Decimal {
   static constexpr int kMaxDigits = 15;  // so |digits| < 10^15 < 2^53; at most as many decimals
@@ -42,14 +52,19 @@ struct Decimal {
     return is_negative_zero() ? -0.0 : value;
   }
   // The value * 10^places as an integer of at most 31 bits and a sign; nothing when it is larger. places >= decimals.
-  std::optional<std::int32_t> scaled(int places) const;
+  std::optional<std::int32_t> scaled(int places) const {
+    std::int64_t value = digits;
+    if (places != decimals && __builtin_mul_overflow(digits, power_of_ten(places - decimals), &value)) {
+      return std::nullopt;
+    }
+    if (value > INT32_MAX || value < -INT32_MAX) return std::nullopt;
+    return static_cast<std::int32_t>(value);
+  }
 };
 
-// Reads the front of `text`: [-] digits [. digits], at most Decimal::kMaxDigits digits, one side of the point may be
+// Reads the front of `text`: [-] digits [mark digits], at most Decimal::kMaxDigits digits, one side of the point may be
 // missing. Returns how many bytes that took, 0 when there is no such number. Something else may follow (also what would
 // make it another number). Bytes are read until one that does not belong to it: there must be one.
-std::size_t read_decimal(const char* text, Decimal& out);
-
-std::int64_t power_of_ten(int exponent);  // 0..18
+std::size_t read_decimal(const char* text, Decimal& out, char mark = '.');
 
 }  // namespace orla::ingest
