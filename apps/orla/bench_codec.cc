@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,6 +38,11 @@ class Sorted {
   explicit Sorted(std::size_t batch) : size_(batch) {}
 
   void add(model::Batch batch) {
+    // What comes as integers leaves as integers, with as many decimals as some batch since the last cut has.
+    const bool integers = batch.values.empty();
+    const int decimals = batch.decimals;
+    integers_ = integers_ && integers;
+    decimals_ = std::max(decimals_, decimals);
     batch.make_plain();
     for (const model::Batch::Run& run : batch.runs) {
       const std::size_t series = model::index(run.series);
@@ -44,7 +50,10 @@ class Sorted {
       for (std::uint32_t i = run.begin; i < run.end; ++i) {
         waiting_[series].first.push_back(batch.times[i]);
         waiting_[series].second.push_back(batch.values[i]);
-        if (++count_ == size_) cut();
+        if (++count_ < size_) continue;
+        cut();
+        integers_ = integers;
+        decimals_ = decimals;
       }
     }
   }
@@ -66,11 +75,23 @@ class Sorted {
       times.clear();
       values.clear();
     }
+    if (integers_) use_integers(batch);
     count_ = 0;
+  }
+  void use_integers(model::Batch& batch) const {
+    const double unit = std::pow(10, decimals_);
+    for (const double value : batch.values)
+      if (std::fabs(value * unit) > INT32_MAX) return;
+    for (const double value : batch.values)
+      batch.scaled.push_back(static_cast<std::int32_t>(std::lround(value * unit)));
+    batch.decimals = decimals_;
+    batch.values.clear();
   }
 
   const std::size_t size_;
   std::size_t count_ = 0;
+  bool integers_ = true;
+  int decimals_ = 0;
   std::vector<std::pair<std::vector<model::Time>, std::vector<double>>> waiting_;  // by series
   std::vector<model::Batch> batches_;
 };
@@ -104,13 +125,14 @@ absl::StatusOr<std::vector<model::Batch>> batches_of(const Options& o) {
 }
 
 // Whether each series has the same samples in both, to the bit, in order.
-bool same(const model::Batch& a, model::Batch b) {
+bool same(model::Batch a, model::Batch b) {
+  a.make_plain();
   b.make_plain();
   if (a.size() != b.size() || a.times != b.times) return false;
   for (std::size_t i = 0; i < a.values.size(); ++i)
     if (std::bit_cast<std::uint64_t>(a.values[i]) != std::bit_cast<std::uint64_t>(b.values[i])) return false;
   std::vector<model::SeriesId> ids[2];
-  for (const auto& [batch, to] : {std::pair{&a, &ids[0]}, {static_cast<const model::Batch*>(&b), &ids[1]}})
+  for (const auto& [batch, to] : {std::pair{&a, &ids[0]}, {&b, &ids[1]}})
     for (const model::Batch::Run& run : batch->runs) to->insert(to->end(), run.end - run.begin, run.series);
   return ids[0] == ids[1];
 }

@@ -36,7 +36,7 @@ struct BlockEncoder {
 };
 
 struct IntConverter {
-  // v[i] = (t[i] - t[0]) / unit, if each is a whole number below 2^30 in size: then true. 1 <= unit < 2^31.
+  // v[i] = (t[i] - t[0]) / unit, if each is a whole number in [-2^30, 2^30): then true. 1 <= unit < 2^31.
   bool (*offsets)(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32_t* v);
   // v[i] = x[i] * unit, if each x[i] is the double nearest to v[i] / unit (and not -0.0) and |v[i]| < 2^31: then true.
   // unit is a power of ten up to 1e15. Any n.

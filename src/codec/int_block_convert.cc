@@ -27,36 +27,41 @@ bool offsets(const std::int64_t* t, std::size_t n, std::int32_t unit, std::int32
 #if HWY_TARGET != HWY_SCALAR
   const hn::CappedTag<std::int64_t, 8> d;
   const hn::Rebind<double, decltype(d)> df;
-  const hn::Rebind<std::int32_t, decltype(d)> di;
   const hn::Repartition<std::int32_t, decltype(d)> dw;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  const hn::Rebind<std::uint32_t, decltype(d)> di;
   const std::size_t lanes = hn::Lanes(d);
   const auto first = hn::Set(d, t[0]);
   const auto units = hn::Set(dw, unit);
   const auto inverse = hn::Set(df, 1.0 / unit);
-  const auto limit = hn::Set(df, 1 << 30);
+  // Added to a double below 2^51 in size, its lower bits are the nearest integer.
+  const auto shift = hn::Set(df, 0x1.8p52);
+  const auto middle = hn::Set(d, std::int64_t{1} << 30);
   auto differs = hn::Zero(d);
-  auto close = hn::Eq(inverse, inverse);
+  auto beyond = hn::Zero(d);
   const auto convert = [&](std::size_t i) HWY_ATTR {
     hwy::Prefetch(t + i + kAhead);
     const auto distance = hn::Sub(hn::LoadU(d, t + i), first);
-    const auto count = hn::Round(hn::Mul(hn::ConvertTo(df, distance), inverse));
-    const auto whole = hn::DemoteTo(di, count);
-    close = hn::And(close, hn::Lt(hn::Abs(count), limit));
-    differs = hn::Or(differs, hn::Xor(distance, hn::MulEven(hn::BitCast(dw, hn::PromoteTo(d, whole)), units)));
-    hn::StoreU(whole, di, v + i);
+    const auto shifted = hn::MulAdd(hn::ConvertTo(df, distance), inverse, shift);
+    const auto count = hn::Sub(hn::BitCast(d, shifted), hn::BitCast(d, shift));
+    beyond = hn::Or(beyond, hn::Add(count, middle));
+    differs = hn::Or(differs, hn::Xor(distance, hn::MulEven(hn::BitCast(dw, count), units)));
+    hn::StoreU(hn::TruncateTo(di, hn::BitCast(du, count)), di, reinterpret_cast<std::uint32_t*>(v) + i);
   };
   for (; i + lanes <= n; i += lanes) convert(i);
   if (i < n && n > lanes) {  // the last ones, some of them again
     convert(n - lanes);
     i = n;
   }
-  if (!hn::AllTrue(df, close) || !hn::AllTrue(d, hn::Eq(differs, hn::Zero(d)))) return false;
+  if (!hn::AllTrue(d,
+                   hn::Eq(hn::Or(differs, hn::BitCast(d, hn::ShiftRight<31>(hn::BitCast(du, beyond)))), hn::Zero(d))))
+    return false;
 #endif
   for (; i < n; ++i) {
     const auto distance =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(t[i]) - static_cast<std::uint64_t>(t[0]));
     const std::int64_t count = distance / unit;
-    if (count * unit != distance || count >= (1 << 30) || count <= -(1 << 30)) return false;
+    if (count * unit != distance || count >= (1 << 30) || count < -(1 << 30)) return false;
     v[i] = static_cast<std::int32_t>(count);
   }
   return true;

@@ -8,20 +8,17 @@
 //   kRaw        n words of 8 bytes, little-endian; the width is 0
 //
 // base and step are zigzag varints of 64 bits. bits(x, m) packs m numbers of `width` bits, least significant first, one
-// behind the other without gaps, into ceil(m * width / 8) bytes; unused bits are zero. (8 numbers fill `width` bytes,
-// so 8 lanes read theirs with one shuffle and one shift each, for any width up to 25.)
+// behind the other without gaps, into ceil(m * width / 8) bytes; unused bits are zero. (8 numbers fill `width` bytes.)
 //
-// A patched kind holds numbers that need more than `width` bits: their lower bits are among the others, and there
-// follow
+// A patched kind holds numbers of more than `width` bits: their lower bits are among the others, and there follow
 //
 //   1 byte      exceptions, 1..255
 //   1 byte      width of their upper bits, coded as above
 //   1 byte each where: the position among the packed numbers
 //   bits(number >> width, exceptions)
 //
-// Literature: frame of reference (Goldstein, Ramakrishnan, Shaft 1998), patched: Zukowski et al., "Super-scalar RAM-CPU
-// cache compression" (ICDE 2006); widths chosen by cost as in Lemire and Boytsov, "Decoding billions of integers per
-// second through vectorization" (2015); decimals as integers as in Afroozeh, Kuffo and Boncz, "ALP" (SIGMOD 2023).
+// Literature: Goldstein, Ramakrishnan, Shaft 1998; Zukowski et al., "Super-scalar RAM-CPU cache compression" (ICDE
+// 2006); Lemire, Boytsov, "Decoding billions of integers per second through vectorization" (2015); "ALP" (SIGMOD 2023).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "codec/int_block_encode.cc"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
