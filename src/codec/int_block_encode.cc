@@ -31,6 +31,7 @@
 #include "codec/bit_pack.h"
 #include "codec/bit_varint.h"
 #include "codec/int_block.h"
+#include "codec/int_block_scalar.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,102 +41,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::size_t kGroup = 64;    // numbers are handled in groups of so many, the last one filled up with zeros
-constexpr std::size_t kSampled = 16;  // neighbours that are looked at to choose between frame and differences
-
-// The numbers of a block, and zeros behind them.
-struct Numbers {
-  HWY_ALIGN std::uint32_t x[kBlockValues + kGroup];
-  std::size_t n = 0;
-  std::uint32_t most = 0;
-
-  std::size_t groups() const { return (n + kGroup - 1) / kGroup; }
-};
-
-struct Extent {
-  std::int32_t least;
-  std::int32_t most;
-};
-
-// The bits of each number (31 stands for 32 too), in any order.
-struct Widths {
-  HWY_ALIGN std::uint8_t of[kBlockValues];
-};
-
-HWY_INLINE std::uint32_t zigzag(std::int32_t s) {
-  return (static_cast<std::uint32_t>(s) << 1) ^ static_cast<std::uint32_t>(s >> 31);
-}
-
-HWY_INLINE Extent few_steps_extent(const std::int32_t* v, std::size_t n) {
-  Extent steps{v[1] - v[0], v[1] - v[0]};
-  for (std::size_t i = 2; i < n; ++i)
-    steps = {std::min(steps.least, v[i] - v[i - 1]), std::max(steps.most, v[i] - v[i - 1])};
-  return steps;
-}
-
 #if HWY_TARGET == HWY_SCALAR
 
-HWY_INLINE void pack_narrow(const Numbers& numbers, unsigned width, std::uint8_t* out) {
-  pack_bits(numbers.x, numbers.n, width, out);
-}
-
-HWY_INLINE void bit_widths(const Numbers& numbers, Widths& widths) {
-  for (std::size_t i = 0; i < kGroup * numbers.groups(); ++i)
-    widths.of[i] = static_cast<std::uint8_t>(std::bit_width(numbers.x[i]));
-}
-
-template <std::size_t groups>
-HWY_INLINE std::size_t count_wider(const Widths& widths, unsigned width) {
-  std::size_t wider = 0;
-  for (std::size_t i = 0; i < kGroup * groups; ++i) wider += widths.of[i] > width ? 1 : 0;
-  return wider;
-}
-
-// The places of the numbers wider than that, and their upper bits.
-HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, Numbers& high) {
-  for (std::size_t i = 0; i < numbers.n; ++i) {
-    if (numbers.x[i] >> width == 0) continue;
-    *places++ = static_cast<std::uint8_t>(i);
-    high.x[high.n++] = numbers.x[i] >> width;
-  }
-}
-
-HWY_INLINE Extent extent(const std::int32_t* v, std::size_t n) {
-  return {*std::min_element(v, v + n), *std::max_element(v, v + n)};
-}
-
-HWY_INLINE Extent steps_extent(const std::int32_t* v, std::size_t n) { return few_steps_extent(v, n); }
-
-// Fills `numbers`, whose n is set, from f(i).
-template <typename F>
-HWY_INLINE void fill(Numbers& numbers, F f) {
-  for (std::size_t i = 0; i < numbers.n; ++i) numbers.x[i] = f(i);
-  std::fill(numbers.x + numbers.n, numbers.x + kGroup * numbers.groups(), 0U);
-}
-
-// v[i] - least
-HWY_INLINE void subtract(const std::int32_t* v, std::int32_t least, Numbers& numbers) {
-  fill(numbers, [=](std::size_t i) { return static_cast<std::uint32_t>(v[i]) - static_cast<std::uint32_t>(least); });
-}
-
-// v[i + 1] - v[i] - least
-HWY_INLINE void steps_above(const std::int32_t* v, std::int32_t least, Numbers& numbers) {
-  fill(numbers, [=](std::size_t i) { return static_cast<std::uint32_t>(v[i + 1] - v[i] - least); });
-}
-
-HWY_INLINE void steps_zigzag(const std::int32_t* v, Numbers& numbers) {
-  fill(numbers, [=](std::size_t i) { return zigzag(v[i + 1] - v[i]); });
-}
-
-// Bits of v[i] - least less those of zigzag(v[i + 1] - v[i]), over kSampled values at each stride.
-HWY_INLINE int excess_bits(const std::int32_t* v, std::size_t n, std::size_t stride, std::int32_t least) {
-  int excess = 0;
-  for (std::size_t begin = 0; begin + kSampled < n; begin += stride)
-    for (std::size_t i = begin; i < begin + kSampled; ++i)
-      excess += std::bit_width(static_cast<std::uint32_t>(v[i]) - static_cast<std::uint32_t>(least)) -
-                std::min(31, static_cast<int>(std::bit_width(zigzag(v[i + 1] - v[i]))));
-  return excess;
-}
+using namespace scalar;
 
 #else
 
@@ -238,13 +146,14 @@ HWY_INLINE std::size_t count_wider(const Widths& widths, unsigned width) {
 
 HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* places, Numbers& high) {
   const U32 d;
-  const hn::Rebind<std::uint8_t, U32> d8;
   const std::size_t lanes = hn::Lanes(d);
   const auto most = hn::Set(d, (std::uint32_t{1} << width) - 1);
+  std::size_t n = 0;
+#if HWY_TARGET == HWY_AVX3
+  const hn::Rebind<std::uint8_t, U32> d8;
   const auto ahead = hn::Set(d, static_cast<std::uint32_t>(lanes));
   auto here = hn::Iota(d, 0U);
   std::uint32_t wide[kBlockValues + kGroup];
-  std::size_t n = 0;
   for (std::size_t i = 0; i < numbers.n; i += lanes) {
     const auto v = hn::Load(d, numbers.x + i);
     const auto wider = hn::Gt(v, most);
@@ -254,6 +163,17 @@ HWY_INLINE void split(const Numbers& numbers, unsigned width, std::uint8_t* plac
     here = hn::Add(here, ahead);
   }
   for (std::size_t k = 0; k < n; k += lanes) hn::StoreU(hn::TruncateTo(d8, hn::LoadU(d, wide + k)), d8, places + k);
+#else  // the others have no instruction for it
+  for (std::size_t i = 0; i < numbers.n; i += lanes) {
+    std::uint8_t mask[8] = {};
+    hn::StoreMaskBits(d, hn::Gt(hn::Load(d, numbers.x + i), most), mask);
+    for (unsigned bits = mask[0]; bits != 0; bits &= bits - 1) {
+      const std::size_t at = i + static_cast<unsigned>(std::countr_zero(bits));
+      places[n] = static_cast<std::uint8_t>(at);
+      high.x[n++] = numbers.x[at] >> width;
+    }
+  }
+#endif
   for (std::size_t k = 0; k < kGroup; k += lanes) hn::StoreU(hn::Zero(d), d, high.x + n + k);
   high.n = n;
 }
