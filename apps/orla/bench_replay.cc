@@ -15,8 +15,8 @@ namespace orla::apps {
 
 namespace {
 
-// As often an edge would commit.
-constexpr std::uint64_t kCommitSamples = 256 * 1024;
+// An edge commits by time; at these rates that is not more often.
+constexpr std::uint64_t kCommitSamples = 4 * 1024 * 1024;
 constexpr char kCounted[] =
     "rows of the file (kind a, raw measurements): read, parsed, keyed by property, house, household and plug, accepted "
     "by event time, folded into count, sum, sum of squares, min, max, first and last by plug and minute, and sealed";
@@ -128,6 +128,14 @@ absl::StatusOr<BenchReport> run(const Options& own, const BenchOptions& options)
   const BenchRun middle = median_run(*runs);
   BenchReport report;
   report["rows"] = rows;
+  std::uint64_t cells = 0;
+  std::int64_t thousandths = 0;
+  for (const auto& [series, minutes] : expected->plugs) {
+    cells += minutes.size();
+    for (const auto& [minute, cell] : minutes) thousandths += cell.sum_thousandths;
+  }
+  report["cells"] = cells;  // of a plug, a metric and a minute
+  report["sum"] = static_cast<double>(thousandths) / 1000;
   report["threads"] = own.threads;
   report["runs"] = runs->size();
   report["seconds"] = middle.seconds;

@@ -176,7 +176,7 @@ class DebsParser final : public RowParser {
     in.unwanted = SeriesTable::kUnwanted;
     in.decimals = columns.decimals();
     in.to = columns.room(in.max_samples + 1);
-    const DebsRowsRead read = read_debs_rows(in, labels_, time_);
+    const DebsRowsRead read = read_debs_rows(in, labels_, last_);
     columns.grown(read.samples);
     p = read.next;
     rows += read.rows;
@@ -236,7 +236,7 @@ class DebsParser final : public RowParser {
   DebsPath path_;
   SeriesTable table_;
   DebsLabels labels_;
-  DebsTime time_;
+  DebsLast last_;
   unsigned pause_ = 0;       // rows until the quick way is tried again
   unsigned next_pause_ = 0;  // when it fails then
 };

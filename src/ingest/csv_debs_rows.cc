@@ -78,14 +78,14 @@ HWY_INLINE Marks MarksOf(const char* p) {
   return marks;
 }
 
-DebsRowsRead ReadDebsRows(const DebsRows& in, const DebsLabels& labels, DebsTime& last) {
+DebsRowsRead ReadDebsRows(const DebsRows& in, const DebsLabels& labels, DebsLast& last_row) {
   // Seconds that can be told by ten digits, of which the first years are enough for kLatestTime.
   constexpr std::uint64_t kEndSecond = static_cast<std::uint64_t>(model::to_ns(kLatestTime) / 1'000'000'000);
   std::array<std::int64_t, DebsRows::kMaxDecimals + 1> factors{};
   for (int f = 0; f <= in.decimals; ++f) factors[static_cast<std::size_t>(f)] = power_of_ten(in.decimals - f);
   const auto most_decimals = static_cast<unsigned>(in.decimals);
 
-  DebsTime time = last;
+  DebsLast last = last_row;
   const char* p = in.begin;
   std::uint64_t rows = 0;
   std::size_t samples = 0;
@@ -104,13 +104,13 @@ DebsRowsRead ReadDebsRows(const DebsRows& in, const DebsLabels& labels, DebsTime
     const char* const t = p + comma + 1;
     const std::uint64_t head = load64(t);
     const std::uint32_t tail = load32(t + 7);
-    if (head != time.head || tail != time.tail) {
+    if (head != last.head || tail != last.tail) {
       // Ten digits and a comma.
       if ((marks.others >> (comma + 1) & 0x7ff) != 0x400 || t[10] != ',') break;
       const std::uint64_t second = digits8(head) * 100 + (static_cast<std::uint64_t>(t[8]) - '0') * 10 +
                                    (static_cast<std::uint64_t>(t[9]) - '0');
       if (second >= kEndSecond) break;
-      time = {head, tail, model::from_ns(static_cast<std::int64_t>(second) * 1'000'000'000)};
+      last = {last.entry, head, tail, model::from_ns(static_cast<std::int64_t>(second) * 1'000'000'000)};
     }
 
     // value,
@@ -136,16 +136,16 @@ DebsRowsRead ReadDebsRows(const DebsRows& in, const DebsLabels& labels, DebsTime
     const char* const l = p + at;
     const std::uint64_t label_head = load64(l) & kLowBytes[size < 8 ? size : 8];
     const auto label_tail = static_cast<std::uint32_t>(load32(l + 8) & kLowBytes[size < 8 ? 0 : size - 8]);
-    const std::uint32_t series = labels.find(label_head, label_tail);
+    const std::uint32_t series = labels.find(label_head, label_tail, last.entry);
     if (series == UINT32_MAX) break;
 
     to.series[samples] = series;
-    to.times[samples] = time.time;
+    to.times[samples] = last.time;
     to.scaled[samples] = static_cast<std::int32_t>(value);
     samples += series != unwanted ? 1 : 0;
     p += end + 1;
   }
-  last = time;
+  last_row = last;
   return {p, rows, samples};
 }
 
@@ -157,33 +157,29 @@ namespace orla::ingest {
 
 HWY_EXPORT(ReadDebsRows);
 
-DebsRowsRead read_debs_rows(const DebsRows& in, const DebsLabels& labels, DebsTime& time) {
-  return HWY_DYNAMIC_DISPATCH(ReadDebsRows)(in, labels, time);
-}
-
-void DebsLabels::put(const Slot& slot) {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t i = place(slot.head, slot.tail);
-  while (slots_[i].head != 0) i = (i + 1) & mask;
-  slots_[i] = slot;
+DebsRowsRead read_debs_rows(const DebsRows& in, const DebsLabels& labels, DebsLast& last) {
+  return HWY_DYNAMIC_DISPATCH(ReadDebsRows)(in, labels, last);
 }
 
 void DebsLabels::insert(std::string_view text, std::uint32_t number) {
-  if (text.empty() || text.size() > kMaxBytes || used_ >= kMaxTexts) return;
+  const std::size_t used = entries_.size() - kBefore - kBehind;
+  if (text.empty() || text.size() > kMaxBytes || used >= kMaxTexts) return;
   char bytes[kMaxBytes] = {};
   std::memcpy(bytes, text.data(), text.size());
-  const Slot slot{load64(bytes), load32(bytes + 8), number};
-  if (slot.head == 0 || find(slot.head, slot.tail) != UINT32_MAX) return;
-  if (4 * (used_ + 1) > slots_.size()) {
-    std::vector<Slot> old(slots_.size() * 2);
+  const std::uint64_t head = load64(bytes);
+  const std::uint32_t tail = load32(bytes + 8);
+  if (head == 0 || slots_[slot(head, tail)] != 0) return;
+  if (4 * (used + 1) > slots_.size()) {
     ++bits_;
-    old.swap(slots_);
-    for (const Slot& known : old) {
-      if (known.head != 0) put(known);
+    slots_.assign(std::size_t{1} << bits_, 0);
+    for (std::size_t i = 0; i < used; ++i) {
+      const Entry& known = entries_[i + kBefore];
+      slots_[slot(known.head, known.tail)] = static_cast<std::uint32_t>(i + 1);
     }
   }
-  put(slot);
-  ++used_;
+  slots_[slot(head, tail)] = static_cast<std::uint32_t>(used + 1);
+  entries_[used + kBefore] = {head, tail, number};
+  entries_.emplace_back();
 }
 
 }  // namespace orla::ingest

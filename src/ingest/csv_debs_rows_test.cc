@@ -27,7 +27,7 @@ struct Reading {
     labels.insert("1,1234,567,8", 7);  // twelve bytes
     labels.insert("1,2,0,3\r", 8);
     labels.insert("1,9,9,9", 99);
-    DebsTime time;
+    DebsLast last;
     const std::string padded = text + std::string(64, 'x');
     DebsRows in;
     in.begin = padded.data();
@@ -36,7 +36,7 @@ struct Reading {
     in.unwanted = unwanted;
     in.decimals = decimals;
     in.to = {series.data(), times.data(), scaled.data()};
-    read = read_debs_rows(in, labels, time);
+    read = read_debs_rows(in, labels, last);
   }
 };
 
@@ -117,8 +117,10 @@ TEST(DebsRows, LabelsAreFoundAmongMany) {
     std::uint32_t tail = 0;
     std::memcpy(&head, bytes, 8);
     std::memcpy(&tail, bytes + 8, 4);
-    ASSERT_EQ(labels.find(head, tail), i);
-    ASSERT_EQ(labels.find(head, tail ^ 0x80000000), UINT32_MAX);
+    std::uint32_t entry = i < 50'000 ? i : 7 * i % 100'000;  // the row before, or any
+    ASSERT_EQ(labels.find(head, tail, entry), i);
+    ASSERT_EQ(labels.find(head, tail, entry), i);
+    ASSERT_EQ(labels.find(head, tail ^ 0x80000000, entry), UINT32_MAX);
   }
 }
 

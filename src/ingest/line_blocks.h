@@ -42,7 +42,7 @@ struct LineBlock {
 // Not thread-safe.
 class LineBlocks {
  public:
-  static constexpr std::size_t kUsualBytes = 1024 * 1024;
+  static constexpr std::size_t kUsualBytes = 2 * 1024 * 1024;
 
   // `block_bytes`: about as much is in a block; > 0.
   explicit LineBlocks(std::unique_ptr<base::ByteSource> source, std::size_t block_bytes = kUsualBytes);
