@@ -15,8 +15,8 @@ namespace orla::apps {
 
 namespace {
 
-// An edge commits by time; at these rates that is not more often.
-constexpr std::uint64_t kCommitSamples = 4 * 1024 * 1024;
+// What is published is sealed after so many, more often than an edge would at this rate.
+constexpr std::uint64_t kCommitSamples = 256 * 1024;
 constexpr char kCounted[] =
     "rows of the file (kind a, raw measurements): read, parsed, keyed by property, house, household and plug, accepted "
     "by event time, folded into count, sum, sum of squares, min, max, first and last by plug and minute, and sealed";
