@@ -135,7 +135,6 @@ absl::Status EdgeRole::restore() {
     absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(bytes);
     if (!state.ok()) return state.status();
     if (absl::Status status = engine_->restore(*state); !status.ok()) return status;
-    journal_bytes_ += bytes.size();
   }
   for (const store::EdgeDamage& damage : recovery->damage) {
     world_.log.error("{}: {} bytes at {} are damaged: {}", damage.file, damage.bytes, damage.offset, damage.what);
@@ -333,10 +332,10 @@ bool EdgeRole::commit() {
 
 EdgeRole::Commit EdgeRole::make_commit(const stream::Sealed* sealed) {
   // A snapshot is due at the first commit, and when the journal has outgrown its bound and the snapshot before it.
-  const bool snapshot =
-      need_snapshot_ ||
-      journal_bytes_ >
-          std::max<std::uint64_t>(static_cast<std::uint64_t>(limit(plan_.fleet, "journal_bytes")), 2 * snapshot_bytes_);
+  const store::JournalBytes journal =
+      on_disk() ? store_->journal_bytes() : store::JournalBytes{snapshot_bytes_, journal_bytes_};
+  const auto bound = static_cast<std::uint64_t>(limit(plan_.fleet, "journal_bytes"));
+  const bool snapshot = need_snapshot_ || journal.since > std::max(bound, 2 * journal.snapshot);
   model::EdgeState state;
   if (snapshot) {
     engine_->take_changes();  // contained in the snapshot

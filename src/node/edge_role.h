@@ -158,7 +158,7 @@ class EdgeRole final : public Role {
   std::uint64_t samples_in_ = 0;
   std::uint64_t samples_at_seal_ = 0;
   std::uint64_t commit_failures_ = 0;
-  std::uint64_t journal_bytes_ = 0;  // since the newest snapshot
+  std::uint64_t journal_bytes_ = 0;  // memory: of the states the cloud keeps, since the newest snapshot
   std::uint64_t snapshot_bytes_ = 0;
   bool need_snapshot_ = true;
   bool maintain_failed_ = false;

@@ -75,4 +75,12 @@ absl::StatusOr<store::StoredChunk> FakeEdgeStore::load(model::Sequence sequence)
   return found->second;
 }
 
+store::JournalBytes FakeEdgeStore::journal_bytes() const {
+  store::JournalBytes out;
+  for (std::size_t i = 0; i < cache_.journal.size(); ++i) {
+    (i == 0 ? out.snapshot : out.since) += cache_.journal[i].state.size();
+  }
+  return out;
+}
+
 }  // namespace orla::sim

@@ -27,6 +27,7 @@ class FakeEdgeStore final : public store::EdgeStore {
   absl::StatusOr<store::StoredChunk> load(model::Sequence sequence) override;
   std::vector<model::Tombstone> lost() const override { return {}; }
   std::uint64_t bytes() const override { return 0; }
+  store::JournalBytes journal_bytes() const override;
 
  private:
   void make_durable();

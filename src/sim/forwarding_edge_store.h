@@ -22,6 +22,7 @@ class ForwardingEdgeStore : public store::EdgeStore {
   absl::StatusOr<store::StoredChunk> load(model::Sequence sequence) override { return inner_->load(sequence); }
   std::vector<model::Tombstone> lost() const override { return inner_->lost(); }
   std::uint64_t bytes() const override { return inner_->bytes(); }
+  store::JournalBytes journal_bytes() const override { return inner_->journal_bytes(); }
   absl::Status maintain() override { return inner_->maintain(); }
   absl::Status close() override { return inner_->close(); }
 

@@ -14,6 +14,11 @@ absl::StatusOr<store::EdgeRecovery> LeanEdgeStore::recover(const Progress& /*pro
 
 absl::Status LeanEdgeStore::commit(const store::EdgeCommit& commit) {
   for (const store::StoredChunk& chunk : commit.chunks) chunks_[chunk.range.first] = chunk;
+  if (commit.entry.snapshot) {
+    journal_ = {commit.entry.state.size(), 0};
+  } else {
+    journal_.since += commit.entry.state.size();
+  }
   return absl::OkStatus();
 }
 

@@ -24,8 +24,10 @@ class LeanEdgeStore final : public store::EdgeStore {
   absl::StatusOr<store::StoredChunk> load(model::Sequence sequence) override;
   std::vector<model::Tombstone> lost() const override { return {}; }
   std::uint64_t bytes() const override { return 0; }
+  store::JournalBytes journal_bytes() const override { return journal_; }
 
  private:
+  store::JournalBytes journal_;
   std::map<model::Sequence, store::StoredChunk> chunks_;
 };
 

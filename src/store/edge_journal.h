@@ -44,6 +44,7 @@ class EdgeJournal {
 
   std::uint64_t generation() const { return generation_; }
   std::uint64_t bytes() const { return end_ + copied_; }
+  std::uint64_t first_copy_bytes() const { return end_; }
   bool synced() const { return synced_ == end_; }
   // Number of the newest change that is durable; 0: not known.
   std::uint64_t durable() const { return durable_; }

@@ -189,6 +189,12 @@ class Reader {
           continue;
         }
         if (change->meta) journal_has_meta_ = true;
+        if (number == chosen_->changes.begin()->first) {
+          out_.snapshot_bytes += kHeadBytes + ref.bytes;
+          for (const Change::State& state : change->states) {
+            if (!state.snapshot) out_.snapshot_bytes -= state.bytes.size();
+          }
+        }
         for (const auto& [sequence, chunk] : prepared->chunks) brought = std::min(brought, sequence);
         out_.image.apply(*std::move(prepared), EdgeImage::States::kCollect);
       }
@@ -230,7 +236,26 @@ class Reader {
       // Nothing is in force: either the first change of all was just being written, before any chunk, or all is lost.
       broken_ = tail_lost_ = tail_lost_ || !beyond.heads.empty();
     }
-    if (tail_lost_) broken_ = true;
+    if (!tail_lost_) return absl::OkStatus();
+    // Rows are written before their change: where the outbox ends as the state before says, the changes that are
+    // missing brought no chunk. Nothing of them has left the edge, and that state goes on.
+    const Change::Tail& tail = out_.image.tail;
+    const Change::Tail end = out_.segments.empty()
+                                 ? Change::Tail{}
+                                 : Change::Tail{out_.segments.rbegin()->first, out_.segments.rbegin()->second};
+    const bool no_rows = end.segment == tail.segment && end.bytes == tail.bytes;
+    if (!broken_ && same_boot && no_rows) {
+      out_.image.reopen = out_.rewrite = true;
+      for (const auto& [number, generation] : generations_) {
+        out_.last_change = std::max(out_.last_change, generation.newest_seen.value_or(0));
+      }
+      out_.damage.push_back(
+          {journal_name(chosen_->number, JournalCopy::kA), end_of_changes_, 0,
+           "the newest changes are damaged in both copies: inputs are read again from the state before "
+           "them; what was pushed with them is lost, and it is not known how much that was"});
+    } else {
+      broken_ = true;
+    }
     return absl::OkStatus();
   }
 

@@ -26,13 +26,14 @@ struct EdgeReading {
   std::vector<EdgeFileReport> files;  // those that were read, sorted by name
 
   // For the store, to go on.
-  std::uint64_t generation = 0;   // in force; 0: none
-  std::uint64_t last_change = 0;  // number of the newest change in force
-  std::uint64_t end = 0;          // of the changes in force, in the first copy
-  std::uint64_t copied = 0;       // of them, in the second copy
-  bool rewrite = false;           // nothing can be appended: a copy is damaged, a generation was not finished, or
-                                  // something was decided that is not in the journal
-  bool unsynced = false;          // what was read may be in the machine's cache only
+  std::uint64_t generation = 0;      // in force; 0: none
+  std::uint64_t last_change = 0;     // number of the newest change in force
+  std::uint64_t end = 0;             // of the changes in force, in the first copy
+  std::uint64_t snapshot_bytes = 0;  // of the first change, in one copy, without the states that followed a snapshot
+  std::uint64_t copied = 0;          // of them, in the second copy
+  bool rewrite = false;              // nothing can be appended: a copy is damaged, a generation was not finished, or
+                                     // something was decided that is not in the journal
+  bool unsynced = false;             // what was read may be in the machine's cache only
   model::Sequence unsynced_from = UINT64_MAX;  // then: chunks that were not certainly durable when they were committed
   std::uint64_t last_generation = 0;           // the highest number among the files
   std::map<std::uint64_t, std::uint64_t> segments;  // sizes

@@ -102,6 +102,12 @@ struct EdgeRecovery {
   bool unsettled = false;
 };
 
+// Of the journal, one copy: what a snapshot would take, as the newest one did, and what has followed it.
+struct JournalBytes {
+  std::uint64_t snapshot = 0;
+  std::uint64_t since = 0;
+};
+
 // Not thread-safe: called on the owning node's loop. Every method that changes something is one transaction: on an
 // error nothing of it happened. When it returns OK the change survives SIGKILL and, unless fsync is off, power loss.
 class EdgeStore {
@@ -124,6 +130,7 @@ class EdgeStore {
   virtual std::vector<model::Tombstone> lost() const = 0;
   // On disk, dead space included.
   virtual std::uint64_t bytes() const = 0;
+  virtual JournalBytes journal_bytes() const = 0;
   // Called now and then: syncs what is due when commits are not synced at once.
   virtual absl::Status maintain() { return absl::OkStatus(); }
   // The last call, at a clean end: everything is durable, whatever the mode of fsync.

@@ -205,6 +205,51 @@ TEST_F(SegmentEdgeDamageTest, AChangeMissingInTheMiddleMakesTheStateUnusable) {
   for (model::Sequence s = 1; s <= 6; ++s) EXPECT_EQ(store_->load(s).value(), chunk_for_tests(s, 300));
 }
 
+// It costs itself: the state before it goes on, and what was open there with it.
+TEST_F(SegmentEdgeDamageTest, TheNewestChangeDamagedInBothCopiesCostsItself) {
+  fill(3, 100);
+  ASSERT_TRUE(commit("d").ok());
+  ASSERT_TRUE(commit("the-newest").ok());
+  for (const char* end : {".a", ".b"}) {
+    const std::string name = only(end);
+    disk_.flip_bit(name, disk_.contents().at(name).rfind("the-newest") * 8);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const EdgeRecovery recovery = restart();
+    EXPECT_THAT(recovery.journal, ElementsAre("S", "c1", "c2", "c3", "d")) << i;
+    EXPECT_FALSE(recovery.without_journal);
+    EXPECT_TRUE(recovery.reopen);
+    EXPECT_EQ(recovery.damage.empty(), i == 1);
+    EXPECT_EQ(recovery.outbox.size(), 3U);
+  }
+  ASSERT_TRUE(store_->renumber(meta_for_tests(1, 0, model::Epoch(9)), {}).ok());
+  EXPECT_FALSE(restart().reopen);
+}
+
+// It had brought a chunk, which may have left the edge: what that summarizes is not open any more.
+TEST_F(SegmentEdgeDamageTest, TheNewestChangeWithAChunkDamagedInBothCopiesCostsWhatIsOpen) {
+  fill(3, 100);
+  for (const bool cut : {false, true}) {
+    ASSERT_TRUE(commit("S", {}, true).ok());
+    const model::Sequence sequence = next_;
+    ASSERT_TRUE(commit("the-newest", {chunk_for_tests(sequence, 100)}).ok());
+    for (const char* end : {".a", ".b"}) {
+      const std::string name = only(end);
+      disk_.flip_bit(name, disk_.contents().at(name).rfind("the-newest") * 8);
+    }
+    std::string newest;
+    for (const auto& [name, bytes] : disk_.contents()) newest = name.starts_with("outbox-") ? name : newest;
+    if (cut) disk_.cut(newest, disk_.contents().at(newest).size() / 2);
+    const EdgeRecovery recovery = restart({.segment_bytes = 1000});
+    EXPECT_TRUE(recovery.without_journal.has_value());
+    EXPECT_TRUE(recovery.reopen);
+    if (!cut) {
+      EXPECT_EQ(recovery.meta.next_sequence, sequence + 1);
+      EXPECT_EQ(store_->load(sequence).value(), chunk_for_tests(sequence, 100));
+    }
+  }
+}
+
 TEST_F(SegmentEdgeDamageTest, ATornTailIsACommitThatNeverWas) {
   fill(3, 100);
   const std::string name = only(".a");

@@ -48,6 +48,8 @@ absl::Status SegmentEdgeStore::rewrite(EdgeImage image, std::vector<std::string>
   parts.push_back(encode_change(change));
   status = journal_.rotate(last_generation_ + 1, last_change_ + 1, parts);
   if (!status.ok()) return give_up(status);
+  snapshot_bytes_ = journal_.first_copy_bytes();
+  for (std::size_t i = 1; i < states.size(); ++i) snapshot_bytes_ -= states[i].size();
   ++last_generation_;
   ++last_change_;
   outbox_.keep();

@@ -74,6 +74,7 @@ absl::StatusOr<EdgeRecovery> SegmentEdgeStore::recover(const Progress& progress)
   unsynced_from_ = reading->unsynced_from;
   announce_due_ = image_.boot != disk_.boot() || image_.fsync != options_.fsync || image_.reopen;
   recovered_ = true;
+  snapshot_bytes_ = reading->snapshot_bytes;
   // What is told here is acted upon: it must not vanish at the next power loss.
   absl::Status status;
   if (rewrite_due_) {
@@ -173,7 +174,10 @@ absl::Status SegmentEdgeStore::commit(const EdgeCommit& commit) {
     std::vector<std::string> parts = known_parts(image_);
     parts.push_back(encode_change(change));
     status = journal_.rotate(last_generation_ + 1, number, parts);
-    if (status.ok()) ++last_generation_;
+    if (status.ok()) {
+      ++last_generation_;
+      snapshot_bytes_ = journal_.first_copy_bytes();
+    }
   } else {
     status = journal_.append(number, {encode_change(change)}, durable());
   }
@@ -321,6 +325,11 @@ std::vector<model::Tombstone> SegmentEdgeStore::lost() const {
 
 std::uint64_t SegmentEdgeStore::bytes() const {
   return journal_.bytes() + outbox_.bytes() + (reserve_ ? options_.reserve_bytes : 0);
+}
+
+JournalBytes SegmentEdgeStore::journal_bytes() const {
+  const std::uint64_t all = journal_.first_copy_bytes();
+  return {std::min(snapshot_bytes_, all), all - std::min(snapshot_bytes_, all)};
 }
 
 void SegmentEdgeStore::changed() {

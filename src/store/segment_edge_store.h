@@ -48,6 +48,7 @@ class SegmentEdgeStore final : public EdgeStore {
   absl::StatusOr<StoredChunk> load(model::Sequence sequence) override;
   std::vector<model::Tombstone> lost() const override;
   std::uint64_t bytes() const override;
+  JournalBytes journal_bytes() const override;
   absl::Status maintain() override;
   absl::Status close() override;
 
@@ -96,6 +97,7 @@ class SegmentEdgeStore final : public EdgeStore {
   bool announce_due_ = false;                   // the journal does not say yet how this process writes
   bool trim_owed_ = false;                      // the journal does not say yet what is acknowledged
   bool reserve_ = false;                        // it is there
+  std::uint64_t snapshot_bytes_ = 0;            // see journal_bytes()
   std::uint64_t outbox_groups_ = 0;             // so many of the groups are in the newest segment
   std::set<model::Sequence> found_lost_;        // since recover()
   std::optional<base::SteadyTime> unsynced_since_;
