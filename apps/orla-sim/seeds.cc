@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -159,6 +160,28 @@ int Runner::run(const Seeds& seeds, const std::optional<std::vector<std::size_t>
        all.failed_writes == 0)) {
     say("nothing was exercised: that is a failure");
     return kWrong;
+  }
+  // Rarer things come up in so many.
+  constexpr std::uint64_t kMany = 1000;
+  if (runs >= kMany && !keep) {
+    const std::pair<std::uint64_t, const char*> rare[] = {
+        {all.tombstones, "tombstones"},
+        {all.power_losses, "power losses"},
+        {all.takeovers, "closed epochs"},
+        {all.failed_syncs, "failed syncs"},
+        {all.failed_removals, "failed removals"},
+        {all.cached_starts, "starts from the cache after a failed sync"},
+        {all.cached_losses, "power losses after such a start"},
+        {all.journal_checks, "journals at their bound"},
+        {all.refused, "samples refused at the bound of an outbox"},
+        {all.memory_dropped, "chunks dropped by memory edges"},
+        {all.lagging, "publications beside a lagging series"},
+        {all.returns, "returns to the preferred parent"}};
+    for (const auto& [count, what] : rare) {
+      if (count > 0) continue;
+      say(fmt::format("never exercised: {}: that is a failure", what));
+      return kWrong;
+    }
   }
   return failures == 0 ? kOk : kWrong;
 }

@@ -127,6 +127,7 @@ absl::Status FaultyDisk::sync_file(File& file, const std::string& name) {
   if (absl::Status status = at(Step::Kind::kSync, Step::Moment::kBefore, name, 0); !status.ok()) return status;
   ++counters_.syncs;
   if (absl::Status status = fails(odds.sync, "sync", name); !status.ok()) {
+    ++counters_.failed_syncs;
     if (file.durable < file.bytes.size()) file.doomed.emplace_back(file.durable, file.bytes.size());
     return status;
   }
@@ -137,7 +138,10 @@ absl::Status FaultyDisk::sync_file(File& file, const std::string& name) {
 
 absl::Status FaultyDisk::remove(const std::string& name) {
   if (absl::Status status = at(Step::Kind::kRemove, Step::Moment::kBefore, name, 0); !status.ok()) return status;
-  if (absl::Status status = fails(odds.remove, "remove", name); !status.ok()) return status;
+  if (absl::Status status = fails(odds.remove, "remove", name); !status.ok()) {
+    ++counters_.failed_removals;
+    return status;
+  }
   names_.erase(name);
   return at(Step::Kind::kRemove, Step::Moment::kAfter, name, 0);
 }
@@ -225,6 +229,15 @@ std::uint64_t FaultyDisk::used() const {
   std::uint64_t bytes = 0;
   for (const auto& [name, file] : names_) bytes += file->bytes.size();
   return bytes;
+}
+
+std::string_view FaultyDisk::peek(const std::string& name) const {
+  const auto found = names_.find(name);
+  return found == names_.end() ? std::string_view() : found->second->bytes;
+}
+
+bool FaultyDisk::gave_up() const {
+  return std::any_of(names_.begin(), names_.end(), [](const auto& named) { return !named.second->doomed.empty(); });
 }
 
 std::map<std::string, std::string> FaultyDisk::contents() const {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,7 +52,9 @@ class FaultyDisk final : public Disk {
     std::uint64_t appended_bytes = 0;
     std::uint64_t syncs = 0;
     std::uint64_t reads = 0;
-    std::uint64_t failures = 0;  // by odds and by `capacity`
+    std::uint64_t failures = 0;         // by odds and by `capacity`
+    std::uint64_t failed_syncs = 0;     // of them
+    std::uint64_t failed_removals = 0;  // of them
   };
 
   static constexpr std::uint64_t kNoLimit = UINT64_MAX;
@@ -89,6 +92,10 @@ class FaultyDisk final : public Disk {
   std::uint64_t used() const;
   // As cached.
   std::map<std::string, std::string> contents() const;
+  // One file of them; empty when there is none. Valid until the disk changes.
+  std::string_view peek(const std::string& name) const;
+  // Whether there is something to read that a failed sync has given up.
+  bool gave_up() const;
   const Counters& counters() const { return counters_; }
 
  private:

@@ -27,6 +27,16 @@ void Exercised::add(const Exercised& other) {
   sessions += other.sessions;
   failovers += other.failovers;
   failed_writes += other.failed_writes;
+  failed_syncs += other.failed_syncs;
+  failed_removals += other.failed_removals;
+  cached_starts += other.cached_starts;
+  cached_losses += other.cached_losses;
+  snapshots += other.snapshots;
+  journal_checks += other.journal_checks;
+  refused += other.refused;
+  memory_dropped += other.memory_dropped;
+  lagging += other.lagging;
+  returns += other.returns;
   flips += other.flips;
   tombstones += other.tombstones;
   pushes += other.pushes;
@@ -44,12 +54,16 @@ std::string to_string(const Exercised& e) {
       "{:.0f} s, nodes {}, samples {}, windows {}, late {}, rejected {}, dropped {}, chunks {}, duplicates {}, "
       "refusals {}, faults {}, crashes {}, power losses {}, stops {}, freezes {}, cuts {}, messages lost {}, slowed "
       "{}, "
-      "sessions {}, failovers {}, failed writes {}, flips {}, tombstones {}, pushes {}, epochs closed {}, upgrades {}, "
+      "sessions {}, failovers {}, failed writes {}, syncs {}, removals {}, starts from cache {}, lost power after {}, "
+      "snapshots {}, "
+      "journals at bound {}, refused {}, dropped in memory {}, lagging {}, returns {}, "
+      "flips {}, tombstones {}, pushes {}, epochs closed {}, upgrades {}, "
       "peaks: outbox {} bytes, unresolved {} bytes, parked {} rows, {:.1f} connects/s",
       e.simulated_s, e.nodes, e.samples, e.windows, e.late, e.rejected, e.dropped, e.chunks, e.duplicates, e.refusals,
       e.faults, e.crashes, e.power_losses, e.stops, e.freezes, e.cuts, e.lost_messages, e.slowed_messages, e.sessions,
-      e.failovers, e.failed_writes, e.flips, e.tombstones, e.pushes, e.takeovers, e.upgrades, e.outbox_bytes,
-      e.unresolved_bytes, e.parked_rows, e.connects_per_s);
+      e.failovers, e.failed_writes, e.failed_syncs, e.failed_removals, e.cached_starts, e.cached_losses, e.snapshots,
+      e.journal_checks, e.refused, e.memory_dropped, e.lagging, e.returns, e.flips, e.tombstones, e.pushes, e.takeovers,
+      e.upgrades, e.outbox_bytes, e.unresolved_bytes, e.parked_rows, e.connects_per_s);
 }
 
 }  // namespace orla::sim

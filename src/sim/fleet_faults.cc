@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/fleet_world.h"
 
@@ -72,9 +73,7 @@ void FleetWorld::happen_to_disk(const Fault& fault, Machine& machine) {
       disk.doom(static_cast<std::uint64_t>(fault.amount), static_cast<FakeDisk::Moment>(fault.amount % 3), fault.lasts);
       break;
     case FaultKind::kPowerLoss:
-      ++exercised_.power_losses;
-      crash(machine, fault.lasts);
-      machine.files->power_loss();
+      lose_power(machine, fault.lasts);
       break;
     case FaultKind::kDiskFull:
       disk.full = true;
@@ -214,6 +213,25 @@ void FleetWorld::take_over(Machine& machine) {
   if (network_->inject(*machine.life->up, open)) ++exercised_.takeovers;
 }
 
+// A disk that has failed a sync may go on to: its process dies of it, the next one reads what was never synced, and
+// then the power fails. Not where a journal was damaged: nothing could know then.
+void FleetWorld::worsen(Machine& machine) {
+  if (machine.journal_hurt || machine.random->below(3) != 0) return;
+  machine.loses_power = true;
+  say(fmt::format("{} dies with a failed sync", machine.spec->name));
+  crash(machine, milliseconds(1 + machine.random->below(100)));
+  queue_.after(milliseconds(200 + machine.random->below(800)), [this, &machine] {
+    if (phase_ == Phase::kFaults) lose_power(machine, milliseconds(200));
+  });
+}
+
+void FleetWorld::lose_power(Machine& machine, milliseconds down) {
+  ++exercised_.power_losses;
+  crash(machine, down);
+  machine.files->power_loss();
+  exercised_.cached_losses += std::exchange(machine.from_cache, false) ? 1 : 0;
+}
+
 void FleetWorld::upgrade(Machine& machine) {
   ++exercised_.upgrades;
   machine.plan = &plan_;
@@ -223,6 +241,7 @@ void FleetWorld::upgrade(Machine& machine) {
 void FleetWorld::heal() {
   say("-- everything heals");
   phase_ = Phase::kDraining;
+  healed_at_ = queue_.now();
   network_->heal();
   for (const auto& pusher : pushers_) pusher->heal();
   for (const auto& machine : machines_) {

@@ -42,7 +42,7 @@ std::string FleetWorld::lose(const model::NodeName& node, const Witness::Chunk& 
 
 FleetWorld::Losses FleetWorld::gather_losses() {
   Losses losses;
-  for (const Watch::ChunkName& name : watch_->tombstones()) {
+  for (const auto& [name, samples] : watch_->tombstones()) {
     const auto& [node, epoch, sequence] = name;
     const auto stands = [&, &s = sequence](const std::vector<model::SequenceRange>& ranges) {
       return std::any_of(ranges.begin(), ranges.end(),
@@ -57,6 +57,15 @@ FleetWorld::Losses FleetWorld::gather_losses() {
       if (closed.node == node && closed.epoch == epoch) folded = folded || stands(closed.tombstones);
     }
     if (!folded) continue;
+    if (plan_.fleet.node(node)->durability == model::Durability::kMemory) {
+      // It never reached a disk, where it could be seen: there is only its own word.
+      ++losses.chunks;
+      for (const auto& [key, count] : samples) {
+        losses.samples[key] += count;
+        losses.unseen += count;
+      }
+      continue;
+    }
     const Witness::Chunk* chunk = witness_.find(node, epoch, sequence);
     losses.wrong = chunk == nullptr
                        ? fmt::format("{} sent a tombstone of chunk {}, which it never sealed", node, sequence)
@@ -104,6 +113,43 @@ void FleetWorld::add_windows(const Losses& losses, const verify::Oracle& oracle,
                                           expected.shown, expected.has_order});
     }
   }
+}
+
+// Whatever was lost: the windows hold as many samples as the edges say they have aggregated. Of the rollup that wants
+// every sample once.
+std::string FleetWorld::check_totals(const std::map<std::string, model::Ledger>& ledgers) const {
+  std::uint64_t aggregated = 0;
+  for (const auto& [key, ledger] : ledgers) aggregated += ledger.aggregated;
+  std::map<std::string, std::uint64_t> held;  // by window
+  for (const auto& [key, row] : cloud_disk_.windows) {
+    if (row.table == "plug_load") held[row.window] += row.state.count;
+  }
+  for (const auto& [window, count] : held) {
+    if (count == aggregated) continue;
+    return fmt::format("the edges have aggregated {} samples; the windows {} of plug_load hold {}", aggregated, window,
+                       count);
+  }
+  return held.empty() && aggregated > 0 ? "no window of plug_load is there" : "";
+}
+
+// When nobody can tell which samples are lost: no window holds more than it should.
+std::string FleetWorld::check_counts(const verify::Oracle& oracle) const {
+  std::map<CloudDisk::WindowKey, std::uint64_t> expected;
+  for (const verify::Oracle::Table& table : oracle.tables()) {
+    if (table.across) continue;
+    for (const verify::Cell& cell : table.sheet->cells()) {
+      expected[{table.name, table.window, cell.window.start, table.groups->labels(cell.group)}] = cell.count;
+    }
+  }
+  for (const auto& [key, row] : cloud_disk_.windows) {
+    const model::TableDef* table = plan_.table(row.table);
+    if (table == nullptr || table->across) continue;
+    const auto most = expected.find(key);
+    if (most != expected.end() && row.state.count <= most->second) continue;
+    return fmt::format("a window of {} {} holds {} samples; there were {}", row.table, row.window, row.state.count,
+                       most == expected.end() ? 0 : most->second);
+  }
+  return "";
 }
 
 }  // namespace orla::sim

@@ -68,10 +68,12 @@ model = "debs2014"
 steps = ["5m"]
 )";
 
-// What a memory edge drops never reached a disk, where it could be seen.
 std::string keeping(base::Random& random) {
-  if (random.below(3) == 0) return "durability = \"memory\"\n";
-  return random.below(5) == 0 ? "outbox_full = \"drop_oldest\"\n" : "";
+  std::string text = random.below(3) == 0 ? "durability = \"memory\"\n" : "";
+  const std::uint64_t full = random.below(20);
+  if (full < 4) text += "outbox_full = \"drop_oldest\"\n";
+  if (full == 4) text += "outbox_full = \"reject\"\n";
+  return text;
 }
 
 std::string push_input(const std::string& node) {
@@ -189,7 +191,7 @@ absl::StatusOr<model::Plan> random_plan(base::Random& random) {
   limits["journal_bytes"] = pick(500, 20'000);
   limits["frame_bytes"] = pick(200, 5'000);
   limits["credit_bytes"] = pick(300, 20'000);
-  limits["outbox_bytes"] = pick(2'000, 200'000);
+  limits["outbox_bytes"] = random.below(2) == 0 ? pick(1'000, 8'000) : pick(2'000, 200'000);
   limits["cached_window_rows"] = pick(1, 500);
   limits["parked_rows"] = pick(50, 5'000);
   limits["heartbeat_ms"] = 200;

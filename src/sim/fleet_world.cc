@@ -9,6 +9,7 @@
 #include "node/aggregator_role.h"
 #include "node/cloud_role.h"
 #include "node/edge_disk.h"
+#include "node/uplink_settings.h"
 #include "sim/fleet_plan.h"
 
 namespace orla::sim {
@@ -24,7 +25,8 @@ constexpr seconds kSettle{2};       // and how long it has to stay drained
 constexpr milliseconds kLook{100};  // how often it is looked at
 constexpr std::size_t kRows = 150;  // of one input, at most
 constexpr std::size_t kLeastRows = 30;
-constexpr std::size_t kLargeFleet = 12;  // nodes; its inputs are shorter
+constexpr std::uint64_t kReturnsOneIn = 4;  // runs that wait until every node is back at its preferred parent
+constexpr std::size_t kLargeFleet = 12;     // nodes; its inputs are shorter
 
 // What no fault of a simulated world may make a node say.
 constexpr const char* kNever[] = {"lost data", "with other contents", "does not continue", "not have the contents",
@@ -97,6 +99,7 @@ void FleetWorld::build() {
   base::SeededRandom fault_random(derive(kFaultList, 0));
   faults_ = draw_faults(fault_random, plan_, options_.mix, kFaults);
   watch_ = std::make_unique<Watch>(plan_, queue_, cloud_disk_);
+  witness_.expect_publications(plan_, [this](const std::string& text) { problem(text); });
   tamper_ = std::make_unique<Tamper>(options_.bug, *network_, plan_, older_, cloud_disk_);
   FakeNetwork::Hooks hooks;
   hooks.sent_up = [this](const Wire& wire, const link::UpMessage& message) { watch_->sent_up(wire, message); };
@@ -119,6 +122,13 @@ void FleetWorld::build() {
     machine->disk = std::make_unique<FakeDisk>(*machine->random);
     machine->disk->bug = options_.bug;
     machine->log = std::make_unique<Log>(*this, spec.name);
+    if (!spec.parents.empty()) {
+      const link::UplinkSettings settings = node::uplink_settings(plan_.fleet, spec);
+      // A try may come while the parent is still backed off from, and the next one only then.
+      machine->returns_within =
+          5 * (settings.return_after + settings.backoff_max) / 4 + settings.connect_timeout + settings.return_first;
+      machine->preferred_parent = link::UplinkCore(settings, *machine->random).preference().front().node;
+    }
     if (spec.layer == model::Layer::kEdge && spec.durability == model::Durability::kDisk) {
       machine->files = std::make_unique<base::FaultyDisk>(*machine->random);
       machine->files->hook = [disk = machine->disk.get()](const base::FaultyDisk::Step& step) {
@@ -164,6 +174,10 @@ void FleetWorld::start(Machine& machine) {
   if (machine.life) return;
   ++machine.lives;
   machine.stopping = false;
+  if (machine.files && machine.files->gave_up()) {
+    ++exercised_.cached_starts;
+    machine.from_cache = true;
+  }
   say(fmt::format("{} starts", machine.spec->name));
   machine.life = std::make_unique<Life>();
   Life& life = *machine.life;
@@ -287,9 +301,17 @@ void FleetWorld::look() {
                    machine->link.connects - machine->life->connects_before);
     if (!machine->stopping) ends[machine->spec->name] = {true, machine->life->loop->free_since()};
     if (now.uplink && now.uplink->connected && now.uplink->parent != machine->last_parent) {
-      if (!machine->last_parent.empty()) ++exercised_.failovers;
+      if (!machine->last_parent.empty()) {
+        ++exercised_.failovers;
+        exercised_.returns += now.uplink->parent == machine->preferred_parent ? 1 : 0;
+      }
       machine->last_parent = now.uplink->parent;
     }
+    if (machine->files) look_at_journal(*machine);
+    if (machine->files && machine->files->gave_up() && phase_ == Phase::kFaults) worsen(*machine);
+  }
+  for (const auto& machine : machines_) {
+    if (ends.contains(machine->spec->name)) look_at_parent(*machine, status(*machine), ends);
   }
   for (const WirePtr& wire : network_->wires()) watch_->looked(*wire, ends[wire->child], ends[wire->parent]);
   if (!watch_->problem().empty()) problem(watch_->problem());
@@ -306,6 +328,7 @@ bool FleetWorld::drained() {
     if (!now.drained || (now.chunks && now.chunks->pending > 0)) return false;
     // Drained or not: who heals finds a parent again.
     if (now.uplink && !now.uplink->connected) return false;
+    if (options_.seed % kReturnsOneIn == 0 && !has_returned(*machine, now)) return false;
     if (machine->spec->layer == model::Layer::kEdge) {
       for (const node::InputStatus& input : now.inputs) {
         if (!input.ended && !input.stopped) return false;
@@ -367,6 +390,7 @@ std::string FleetWorld::run() {
   }
   for (const auto& pusher : pushers_) exercised_.pushes += pusher->acknowledged_pushes();
   exercised_.simulated_s = std::chrono::duration<double>(queue_.now().time_since_epoch()).count();
+  exercised_.lagging = witness_.lagging();
   exercised_.lost_messages = network_->counters().lost;
   exercised_.slowed_messages = network_->counters().queued;
   const Watch::Peaks& peaks = watch_->peaks();
@@ -376,7 +400,11 @@ std::string FleetWorld::run() {
   exercised_.connects_per_s = peaks.connects_per_s;
   for (const auto& machine : machines_) {
     exercised_.failed_writes += machine->disk->counters.failures;
-    if (machine->files) exercised_.failed_writes += machine->files->counters().failures;
+    if (!machine->files) continue;
+    const base::FaultyDisk::Counters& counters = machine->files->counters();
+    exercised_.failed_writes += counters.failures;
+    exercised_.failed_syncs += counters.failed_syncs;
+    exercised_.failed_removals += counters.failed_removals;
   }
   if (problem_.empty()) problem(phase_ == Phase::kAgain ? check_again() : check());
   for (const auto& machine : machines_) {

@@ -92,6 +92,11 @@ class FleetWorld {
     std::uint64_t lives = 0;
     bool stopping = false;
     std::string last_parent;
+    std::string preferred_parent;               // empty: it has none
+    std::chrono::nanoseconds returns_within{};  // ... once that one is well
+    std::pair<std::string, std::uint64_t>
+        journal;              // the newest one's first copy when it was looked at last, and its size
+    bool from_cache = false;  // it has read what a failed sync had given up, and the power has not failed since
   };
   enum class Phase : std::uint8_t { kFaults, kDraining, kAgain, kDone };
 
@@ -127,6 +132,13 @@ class FleetWorld {
   // What is looked at every now and then.
   void look();
   bool drained();
+  void worsen(Machine& machine);
+  void lose_power(Machine& machine, std::chrono::milliseconds down);
+  // fleet_bounds.cc
+  void look_at_journal(Machine& machine);
+  void look_at_parent(const Machine& machine, const node::NodeStatus& now,
+                      const std::map<std::string, Watch::End>& ends);
+  bool has_returned(const Machine& machine, const node::NodeStatus& now) const;
   void observe(Machine& machine);
   void start_again();
   // fleet_check.cc
@@ -139,10 +151,13 @@ class FleetWorld {
   std::string check_cloud();
   std::string check_again();
   std::string check_windows();
+  std::string check_totals(const std::map<std::string, model::Ledger>& ledgers) const;
+  std::string check_counts(const verify::Oracle& oracle) const;
   // fleet_losses.cc: what disks have lost for good, by what the witness saw.
   struct Losses {
     std::string wrong;  // why it cannot be told
     std::uint64_t chunks = 0;
+    std::uint64_t unseen = 0;                                // samples of chunks that never were on a disk
     std::map<std::string, std::uint64_t> samples;            // by input
     std::map<CloudDisk::WindowKey, model::Partial> windows;  // of merge tables: what they would hold more
     std::vector<std::pair<model::Time, model::Time>> slices;
@@ -173,6 +188,7 @@ class FleetWorld {
   std::vector<std::unique_ptr<Pusher>> pushers_;
   model::Plan check_plan_;  // as the oracle sees it: what was pushed can be read again
   Phase phase_ = Phase::kFaults;
+  base::SteadyTime healed_at_{};
   std::map<CloudDisk::WindowKey, store::WindowRow> windows_before_;  // before everything started once more
   bool journal_lost_ = false;  // of some edge, by faults: what was open there is gone, and nobody can tell its rows
   std::string problem_;

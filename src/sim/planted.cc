@@ -28,6 +28,7 @@ constexpr std::array kBugs{
     BugInfo{Bug::kBlockOnLost, "block-on-lost", "a chunk lost on disk is waited for"},
     BugInfo{Bug::kStarve, "starve", "heartbeats wait behind data"},
     BugInfo{Bug::kLoseState, "lose-state", "a memory edge's acceptance state is lost on the way"},
+    BugInfo{Bug::kNoSnapshot, "no-snapshot", "an edge's journal is never replaced by a snapshot again"},
     BugInfo{Bug::kForgetLate, "forget-late", "the cloud is told of late samples without their set"},
 };
 
@@ -39,6 +40,7 @@ bool of_edge_store(Bug bug) {
     case Bug::kTrimOnRead:
     case Bug::kRenumber:
     case Bug::kBlockOnLost:
+    case Bug::kNoSnapshot:
       return true;
     default:
       return false;
@@ -83,6 +85,10 @@ class PlantedEdgeStore final : public ForwardingEdgeStore {
   }
   std::vector<model::Tombstone> lost() const override {
     return bug_ == Bug::kBlockOnLost ? std::vector<model::Tombstone>{} : inner().lost();
+  }
+
+  store::JournalBytes journal_bytes() const override {
+    return bug_ == Bug::kNoSnapshot ? store::JournalBytes{} : inner().journal_bytes();
   }
 
  private:

@@ -28,6 +28,7 @@ enum class Bug : std::uint8_t {
   kBlockOnLost,       // a chunk that is lost on disk is waited for instead of sent as a tombstone
   kStarve,            // heartbeats wait behind data
   kLoseState,         // a memory edge's state entry is lost on the way
+  kNoSnapshot,        // an edge never takes a snapshot again: its journal grows for ever
   kForgetLate,        // the cloud is told of late samples without their set
 };
 

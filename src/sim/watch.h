@@ -45,9 +45,10 @@ class Watch {
   // The first problem; empty when there is none.
   const std::string& problem() const { return problem_; }
 
-  // Chunks that an edge sent as tombstones.
+  // Chunks that an edge sent as tombstones, and the samples that they say are lost, by input.
   using ChunkName = std::tuple<model::NodeName, model::Epoch, model::Sequence>;
-  const std::set<ChunkName>& tombstones() const { return tombstones_; }
+  using Samples = std::vector<std::pair<std::string, std::uint64_t>>;
+  const std::map<ChunkName, Samples>& tombstones() const { return tombstones_; }
 
   struct Peaks {
     std::uint64_t outbox_bytes = 0;
@@ -88,7 +89,7 @@ class Watch {
     base::Digest chain_after;
   };
   std::map<ChunkName, Sealed> sealed_;
-  std::set<ChunkName> tombstones_;
+  std::map<ChunkName, Samples> tombstones_;
   struct Said {
     model::Sequence sequence = 0;
     std::map<std::string, model::Time> publications;

@@ -1,14 +1,24 @@
 #include "sim/witness.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
 #include "codec/edge_state.h"
 #include "sim/forwarding_edge_store.h"
 
 namespace orla::sim {
 
+namespace {
+constexpr std::chrono::minutes kCoarsestSlice{5};  // of the simulated fleets' rollups
+}  // namespace
+
 // Looks before the store does: the process may die in a commit that is durable.
 class Witness::Store final : public ForwardingEdgeStore {
  public:
-  Store(Node& seen, std::unique_ptr<store::EdgeStore> inner) : ForwardingEdgeStore(std::move(inner)), seen_(seen) {}
+  Store(Witness& witness, Node& seen, std::unique_ptr<store::EdgeStore> inner)
+      : ForwardingEdgeStore(std::move(inner)), witness_(witness), seen_(seen) {}
 
   absl::Status commit(const store::EdgeCommit& commit) override {
     const absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(commit.entry.state);
@@ -21,7 +31,11 @@ class Witness::Store final : public ForwardingEdgeStore {
     }
     seen_.epoch = commit.meta.epoch;
     absl::Status status = inner().commit(commit);
-    if (status.ok()) seen_.next = commit.meta.next_sequence;
+    if (status.ok()) {
+      seen_.next = commit.meta.next_sequence;
+      follow(seen_, *state);
+      if (!commit.chunks.empty()) witness_.look_at_publications(seen_, commit.chunks.back());
+    }
     if (!status.ok() && !commit.entry.snapshot) seen_.groups.resize(seen_.groups.size() - state->new_groups.size());
     return status;
   }
@@ -46,9 +60,12 @@ class Witness::Store final : public ForwardingEdgeStore {
     seen_.next = found->meta.next_sequence;
     // A commit in which the process died may have been durable or not: the journal knows.
     seen_.groups.clear();
+    seen_.watermarks.clear();
+    seen_.starts_anew = seen_.starts_anew || found->without_journal.has_value();
     for (const std::string& bytes : found->journal) {
       const absl::StatusOr<model::EdgeState> state = codec::decode_edge_state(bytes);
       if (!state.ok()) return state.status();
+      follow(seen_, *state);
       if (state->snapshot) seen_.groups.clear();
       for (const model::GroupDef& group : state->new_groups) seen_.groups.push_back(group);
     }
@@ -56,8 +73,50 @@ class Witness::Store final : public ForwardingEdgeStore {
   }
 
  private:
+  Witness& witness_;
   Node& seen_;
 };
+
+void Witness::expect_publications(const model::Plan& plan, std::function<void(const std::string&)> problem) {
+  plan_ = &plan;
+  problem_ = std::move(problem);
+}
+
+void Witness::follow(Node& node, const model::EdgeState& state) {
+  if (state.snapshot) node.watermarks.clear();
+  for (const model::SeriesState& series : state.series)
+    node.watermarks[series.series] = {series.watermark, series.input};
+}
+
+// What holds a publication is at most `allowed_lateness` behind the newest of its input, and the publication `disorder`
+// behind that; it is told by whole slices.
+void Witness::look_at_publications(Node& node, const store::StoredChunk& chunk) {
+  if (plan_ == nullptr || node.starts_anew) return;
+  for (const model::Publication& publication : chunk.range.note.publications) {
+    const auto metric = std::find_if(plan_->fleet.metrics.begin(), plan_->fleet.metrics.end(),
+                                     [&](const auto& m) { return m.name == publication.metric; });
+    if (metric == plan_->fleet.metrics.end()) continue;
+    model::Time newest = model::kMaxTime;
+    for (const model::InputState& input : chunk.facts.inputs) {
+      if (!input.ended && input.newest != model::kMinTime) newest = std::min(newest, input.newest);
+    }
+    if (newest == model::kMaxTime) continue;
+    const model::Time least = newest - metric->allowed_lateness - metric->disorder - kCoarsestSlice;
+    if (publication.time < least) {
+      problem_(fmt::format(
+          "{} publishes {} up to {} ns with chunk {}: its inputs have come to {} ns, and no series may "
+          "hold it back for longer than {} s",
+          chunk.range.node, publication.metric, model::to_ns(publication.time), chunk.range.first, model::to_ns(newest),
+          std::chrono::duration<double>(metric->allowed_lateness + metric->disorder).count()));
+    }
+    const bool lags = std::any_of(node.watermarks.begin(), node.watermarks.end(), [&](const auto& series) {
+      const auto& [watermark, input] = series.second;
+      return input < chunk.facts.inputs.size() && !chunk.facts.inputs[input].ended &&
+             watermark < chunk.facts.inputs[input].newest - metric->allowed_lateness;
+    });
+    lagging_ += lags ? 1 : 0;
+  }
+}
 
 const Witness::Chunk* Witness::find(const model::NodeName& node, model::Epoch epoch, model::Sequence sequence) const {
   const auto found = nodes_.find(node);
@@ -67,7 +126,7 @@ const Witness::Chunk* Witness::find(const model::NodeName& node, model::Epoch ep
 }
 
 std::unique_ptr<store::EdgeStore> Witness::watch(model::NodeName node, std::unique_ptr<store::EdgeStore> store) {
-  return std::make_unique<Store>(nodes_[node], std::move(store));
+  return std::make_unique<Store>(*this, nodes_[node], std::move(store));
 }
 
 }  // namespace orla::sim
