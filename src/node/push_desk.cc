@@ -61,10 +61,12 @@ void PushDesk::acknowledged(model::Sequence through) {
     Entry entry = std::move(entries_.front());
     entries_.pop_front();
     waiting_bytes_ -= entry.bytes;
-    ++kept_;
-    const std::chrono::nanoseconds waited = now - entry.since;
-    wait_sum_ += waited;
-    wait_longest_ = std::max(wait_longest_, waited);
+    if (!entry.lost) {
+      ++kept_;
+      const std::chrono::nanoseconds waited = now - entry.since;
+      wait_sum_ += waited;
+      wait_longest_ = std::max(wait_longest_, waited);
+    }
     for (Waiter& waiter : entry.waiters) tell(waiter, waiter.outcome);
   }
 }
@@ -76,14 +78,12 @@ void PushDesk::tell(Waiter& waiter, const PushOutcome& outcome) {
 
 void PushDesk::lost(model::Sequence chunk, const std::string& why) {
   std::deque<Entry> entries;
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    if (entry->chunk != chunk) {
-      ++entry;
-      continue;
-    }
-    waiting_bytes_ -= entry->bytes;
-    entries.push_back(std::move(*entry));
-    entry = entries_.erase(entry);
+  for (Entry& entry : entries_) {
+    if (entry.chunk != chunk || entry.lost) continue;
+    waiting_bytes_ -= entry.bytes;
+    entry.bytes = 0;
+    entry.lost = true;
+    entries.emplace_back().waiters = std::exchange(entry.waiters, {});
   }
   tell_unknown(std::move(entries), why);
 }

@@ -52,7 +52,8 @@ class PushDesk {
   void committed() { acknowledged(UINT64_MAX); }
   // Memory: the cloud has the chunks up to this one.
   void acknowledged(model::Sequence through);
-  // Memory: the rows of this chunk will never be there (unless they are already).
+  // Memory: the rows of this chunk will never be there (unless they are already). Nobody can tell yet; what is sent
+  // again of it waits until the cloud has been told.
   void lost(model::Sequence chunk, const std::string& why);
   // What waits is gone, or nobody can tell any more.
   void give_up(const std::string& why);
@@ -72,6 +73,7 @@ class PushDesk {
     std::uint64_t sequence = 0;
     base::SteadyTime since;
     std::optional<model::Sequence> chunk;  // once taken
+    bool lost = false;                     // its samples will not be kept
     std::vector<Waiter> waiters;           // the sender, and those that sent it again meanwhile
   };
   void arm();

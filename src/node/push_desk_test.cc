@@ -175,6 +175,18 @@ TEST_F(PushDeskTest, AChunkThatIsDroppedTakesItsSendersAlong) {
   EXPECT_EQ(told_.at("c"), Kind::kKept);
 }
 
+// Its samples are in the accounts of that chunk: acknowledged before these have arrived, a crash would forget them.
+TEST_F(PushDeskTest, WhatWasDroppedAndIsSentAgainWaitsUntilTheCloudWasTold) {
+  add("five", 5);
+  desk_->taken(1);
+  desk_->lost(1, "dropped");
+  EXPECT_EQ(told_.at("five"), Kind::kUnknown);
+  again("five again", 5);
+  EXPECT_FALSE(told_.contains("five again"));
+  desk_->acknowledged(1);
+  EXPECT_EQ(told_.at("five again"), Kind::kDuplicate);
+}
+
 TEST_F(PushDeskTest, ItsEndIsNotTheirs) {
   add("a");
   desk_.reset();

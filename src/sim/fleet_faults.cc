@@ -219,7 +219,7 @@ void FleetWorld::worsen(Machine& machine) {
   if (machine.journal_hurt || machine.random->below(3) != 0) return;
   machine.loses_power = true;
   say(fmt::format("{} dies with a failed sync", machine.spec->name));
-  crash(machine, milliseconds(1 + machine.random->below(100)));
+  queue_.after({}, [this, &machine, down = milliseconds(1 + machine.random->below(100))] { crash(machine, down); });
   queue_.after(milliseconds(200 + machine.random->below(800)), [this, &machine] {
     if (phase_ == Phase::kFaults) lose_power(machine, milliseconds(200));
   });
