@@ -21,6 +21,9 @@ std::chrono::nanoseconds process_cpu_time() {
 }
 
 std::optional<std::chrono::nanoseconds> process_cpu_time(std::int64_t pid) {
+  // Linux has no process of a higher number, and none fits into a clock's.
+  constexpr std::int64_t kMaxPid = 1 << 22;
+  if (pid <= 0 || pid > kMaxPid) return std::nullopt;
   clockid_t clock{};
   if (::clock_getcpuclockid(static_cast<pid_t>(pid), &clock) != 0) return std::nullopt;
   return read_clock(clock);

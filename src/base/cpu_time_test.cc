@@ -33,7 +33,8 @@ TEST(CpuTime, OfAProcessByItsNumber) {
   ASSERT_TRUE(own.has_value());
   EXPECT_GE(*own, before);
   EXPECT_LE(*own, process_cpu_time());
-  EXPECT_FALSE(process_cpu_time(std::int64_t{1} << 30).has_value());
+  for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 22, std::int64_t{1} << 30})
+    EXPECT_FALSE(process_cpu_time(none).has_value()) << none;
 }
 
 }  // namespace
