@@ -112,7 +112,7 @@ void Witness::look_at_publications(Node& node, const store::StoredChunk& chunk) 
     const bool lags = std::any_of(node.watermarks.begin(), node.watermarks.end(), [&](const auto& series) {
       const auto& [watermark, input] = series.second;
       return input < chunk.facts.inputs.size() && !chunk.facts.inputs[input].ended &&
-             watermark < chunk.facts.inputs[input].newest - metric->allowed_lateness;
+             watermark < model::add_clamped(chunk.facts.inputs[input].newest, -metric->allowed_lateness);
     });
     lagging_ += lags ? 1 : 0;
   }
