@@ -44,7 +44,7 @@ struct Options {
   LadderLoad load{1, 2125, 2, 1000, LadderOrder::kSorted, 0};
   std::uint32_t aggregators = 1;
   std::uint64_t frames_mib = 256;  // of each edge
-  std::int64_t window_minutes = 15;
+  std::int64_t window_minutes = 60;
   std::string durability = "disk";
 };
 
