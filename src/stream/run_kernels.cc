@@ -75,7 +75,10 @@ RunSummary Summarize(const std::int32_t* values, std::size_t count) {
     out.max = hn::GetLane(hn::MaxOfLanes(d, max));
     out.sum = static_cast<std::int64_t>(hn::GetLane(hn::SumOfLanes(wide_bits, sums))) -
               static_cast<std::int64_t>(i) * (std::int64_t{1} << 31);
-    out.squares = static_cast<std::uint64_t>(hn::GetLane(hn::SumOfLanes(wide, squares)));
+    // Modulo 2^64, as unsigned numbers: the sum of signed lanes must not overflow.
+    HWY_ALIGN std::uint64_t parts[hn::MaxLanes(wide_bits)];
+    hn::Store(hn::BitCast(wide_bits, squares), wide_bits, parts);
+    for (std::size_t lane = 0; lane < hn::Lanes(wide_bits); ++lane) out.squares += parts[lane];
   }
 #endif
   for (; i < count; ++i) {
