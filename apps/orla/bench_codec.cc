@@ -12,6 +12,7 @@
 #include "bench.h"
 #include "bench_ladder_edge.h"
 #include "codec/encodings.h"
+#include "model/power_of_ten.h"
 #include "node/read_batches.h"
 
 namespace orla::apps {
@@ -79,7 +80,7 @@ class Sorted {
     count_ = 0;
   }
   void use_integers(model::Batch& batch) const {
-    const double unit = std::pow(10, decimals_);
+    const double unit = model::power_of_ten(decimals_);
     for (const double value : batch.values)
       if (std::fabs(value * unit) > INT32_MAX) return;
     for (const double value : batch.values)

@@ -177,15 +177,9 @@ void add_ladder_edge(CLI::App& group, Chosen& chosen) {
   command->add_option("--state", options->state)->required();
   command->add_option("--go", options->go)->required();
   command->add_option("--edge", options->edge)->required();
-  command->add_option("--seed", options->load.seed)->required();
-  command->add_option("--plugs", options->load.plugs)->required();
   command->add_option("--edges", options->load.edges)->required();
-  command->add_option("--batch", options->load.batch)->required();
   command->add_option("--length", options->load.seconds)->required();
-  command->add_option("--order", options->load.order)
-      ->required()
-      ->transform(CLI::Transformer(
-          std::map<std::string, LadderOrder>{{"sorted", LadderOrder::kSorted}, {"random", LadderOrder::kRandom}}));
+  add_load_options(*command, options->load);
   command->callback([options, &chosen] { chosen.run = [options] { return run(*options); }; });
 }
 
