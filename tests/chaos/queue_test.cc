@@ -145,6 +145,24 @@ class QueueTest : public ::testing::Test {
     return out;
   }
 
+  // The edge as it was kept, damaged, and a cloud that knows nothing.
+  void damage_anew(const fs::path& kept, const Damage& damage) const {
+    fs::remove_all(directory());
+    fs::remove_all(fleet.state() / "cloud");
+    fs::copy(kept, directory());
+    damage.make(directory());
+  }
+  // Until the edge has read its input to the end and the cloud has all of it.
+  void start_and_drain() {
+    ASSERT_TRUE(fleet.start("cloud"));
+    ASSERT_TRUE(fleet.start("edge-0"));
+    ASSERT_TRUE(fleet.wait_until(
+        "edge-0",
+        [](const json& s) { return s.at("inputs").at(0).at("ended").get<bool>() && s.at("outbox").at("chunks") == 0; },
+        seconds(300)))
+        << fleet.status("edge-0");
+  }
+
   FleetUnderTest fleet;
 };
 
@@ -173,10 +191,7 @@ TEST_F(Queue, LosesToTheSampleWhatIsDamaged) {
 
   for (const Damage& damage : damages()) {
     SCOPED_TRACE(damage.what);
-    fs::remove_all(directory());
-    fs::remove_all(fleet.state() / "cloud");
-    fs::copy(kept, directory());
-    damage.make(directory());
+    damage_anew(kept, damage);
     // What the files say is lost, before anybody repairs anything.
     const json found = inspect();
     const std::int64_t lost_chunks = found.at("lost").get<std::int64_t>();
@@ -191,13 +206,7 @@ TEST_F(Queue, LosesToTheSampleWhatIsDamaged) {
       EXPECT_LE(lost_chunks, 2);  // records are larger than what was cut
     }
 
-    ASSERT_TRUE(fleet.start("cloud"));
-    ASSERT_TRUE(fleet.start("edge-0"));
-    ASSERT_TRUE(fleet.wait_until(
-        "edge-0",
-        [](const json& s) { return s.at("inputs").at(0).at("ended").get<bool>() && s.at("outbox").at("chunks") == 0; },
-        seconds(300)))
-        << fleet.status("edge-0");
+    ASSERT_NO_FATAL_FAILURE(start_and_drain());
     const json edge = fleet.status("edge-0").at("inputs").at(0);
     const json origin = fleet.status("cloud").at("cloud").at("origins").at(0);
     const json at_cloud = origin.at("inputs").at("edge-0/0");
@@ -241,19 +250,10 @@ TEST_F(QueueInTheMiddle, IsAccountedForToTheEnd) {
   ASSERT_LT(inspect().at("samples").at("edge-0/0").get<std::int64_t>(), rows) << "it had read everything";
   for (const Damage& damage : damages()) {
     SCOPED_TRACE(damage.what);
-    fs::remove_all(directory());
-    fs::remove_all(fleet.state() / "cloud");
-    fs::copy(kept, directory());
-    damage.make(directory());
+    damage_anew(kept, damage);
     const json found = inspect();
     const std::int64_t in_chunks = found.at("lost_samples").value("edge-0/0", std::int64_t{0});
-    ASSERT_TRUE(fleet.start("cloud"));
-    ASSERT_TRUE(fleet.start("edge-0"));
-    ASSERT_TRUE(fleet.wait_until(
-        "edge-0",
-        [](const json& s) { return s.at("inputs").at(0).at("ended").get<bool>() && s.at("outbox").at("chunks") == 0; },
-        seconds(300)))
-        << fleet.status("edge-0");
+    ASSERT_NO_FATAL_FAILURE(start_and_drain());
     const json edge = fleet.status("edge-0").at("inputs").at(0);
     const json at_cloud = fleet.status("cloud").at("cloud").at("origins").at(0).at("inputs").at("edge-0/0");
     EXPECT_EQ(edge.at("received"), rows) << edge;
