@@ -1,8 +1,11 @@
 // Format (in an envelope, kind "N"): publications and ledgers as in account.cc, a ledger after its input key (text),
 // preceded by their number; then the number of state entries and for each: 1 for a snapshot else 0, its bytes (text);
 // then (not in version 1, which is still read) the number of tombstones and for each: first, last - first, reason
-// (text), from and to (8 bytes each), the number of inputs and for each: its key (text), samples.
+// (text), from and to (8 bytes each), the number of inputs and for each: its key (text), samples; then (version 3, which
+// is written when one of them is not 0) the raw samples of each tombstone.
 #include "codec/note.h"
+
+#include <algorithm>
 
 #include "codec/account.h"
 #include "codec/envelope.h"
@@ -13,6 +16,12 @@ namespace {
 
 constexpr Format kFormat = {'N', 2, "note"};
 constexpr Format kWithoutTombstones = {'N', 1, "note"};
+constexpr Format kWithRawSamples = {'N', 3, "note"};
+
+bool has_raw_samples(const model::OriginNote& note) {
+  return std::any_of(note.tombstones.begin(), note.tombstones.end(),
+                     [](const model::Tombstone& t) { return t.raw_samples > 0; });
+}
 
 const char* read_tombstones(base::ByteReader& from, std::vector<model::Tombstone>& tombstones) {
   for (std::size_t left = get_count(from, 20); left > 0; --left) {
@@ -52,13 +61,18 @@ const char* read(base::ByteReader& from, model::OriginNote& note, int version) {
   if (version > 1) {
     if (const char* wrong = read_tombstones(from, note.tombstones)) return wrong;
   }
+  if (version > 2) {
+    for (model::Tombstone& t : note.tombstones) t.raw_samples = from.varint();
+    if (!has_raw_samples(note)) return "a version that its content does not need";
+  }
   return from.finished() ? nullptr : "too short, too long or a number that is not in its shortest form";
 }
 
 }  // namespace
 
 std::string encode_note(const model::OriginNote& note) {
-  std::string out = begin_envelope(kFormat);
+  const bool raw = has_raw_samples(note);
+  std::string out = begin_envelope(raw ? kWithRawSamples : kFormat);
   base::ByteWriter to(out);
   put_publications(to, note.publications);
   to.varint(note.ledgers.size());
@@ -84,17 +98,23 @@ std::string encode_note(const model::OriginNote& note) {
       to.varint(samples);
     }
   }
+  if (raw) {
+    for (const model::Tombstone& t : note.tombstones) to.varint(t.raw_samples);
+  }
   end_envelope(out);
   return out;
 }
 
 absl::StatusOr<model::OriginNote> decode_note(std::string_view bytes) {
-  const bool old = bytes.size() > 1 && bytes[1] == kWithoutTombstones.version;
-  const absl::StatusOr<std::string_view> body = open_envelope(old ? kWithoutTombstones : kFormat, bytes);
+  const int version = bytes.size() > 1 ? bytes[1] : 0;
+  const Format& format = version == kWithoutTombstones.version ? kWithoutTombstones
+                         : version == kWithRawSamples.version  ? kWithRawSamples
+                                                               : kFormat;
+  const absl::StatusOr<std::string_view> body = open_envelope(format, bytes);
   if (!body.ok()) return body.status();
   base::ByteReader from(*body);
   model::OriginNote note;
-  if (const char* wrong = read(from, note, old ? kWithoutTombstones.version : kFormat.version))
+  if (const char* wrong = read(from, note, format.version))
     return malformed(kFormat, wrong);
   return note;
 }

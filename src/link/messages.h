@@ -15,7 +15,7 @@
 
 namespace orla::link {
 
-inline constexpr std::uint32_t kProtocolMajor = 2;
+inline constexpr std::uint32_t kProtocolMajor = 3;
 inline constexpr std::uint32_t kProtocolMinor = 0;
 
 // ---- child to parent ----
@@ -45,7 +45,7 @@ struct Dictionary {
 struct FrameMessage {
   std::uint64_t id = 0;
   std::vector<model::Range> ranges;  // sorted by node, each node once, never empty
-  std::string rows;                  // codec::encode_rows, GroupIds of this connection's dictionary
+  std::string rows;                  // codec::encode_content, GroupIds of this connection's dictionary
   friend bool operator==(const FrameMessage&, const FrameMessage&) = default;
 };
 

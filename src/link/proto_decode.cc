@@ -97,12 +97,14 @@ absl::Status take(wire::Tombstone& in, model::Tombstone& out) {
   out.reason = std::move(*in.mutable_reason());
   out.from = model::from_ns(in.from_ns());
   out.to = model::from_ns(in.to_ns());
+  out.raw_samples = in.raw_samples();
   return take_samples("tombstone.samples", *in.mutable_inputs(), in.samples(), out.samples);
 }
 
 absl::Status take(wire::Loss& in, model::Loss& out) {
   out.reason = std::move(*in.mutable_reason());
   out.chunks = in.chunks();
+  out.raw_samples = in.raw_samples();
   return take_samples("loss.samples", *in.mutable_inputs(), in.samples(), out.samples);
 }
 

@@ -84,11 +84,13 @@ void put(const model::Tombstone& tombstone, wire::Tombstone& out) {
   }
   out.set_from_ns(model::to_ns(tombstone.from));
   out.set_to_ns(model::to_ns(tombstone.to));
+  out.set_raw_samples(tombstone.raw_samples);
 }
 
 void put(const model::Loss& loss, wire::Loss& out) {
   out.set_reason(loss.reason);
   out.set_chunks(loss.chunks);
+  out.set_raw_samples(loss.raw_samples);
   for (const auto& [input, samples] : loss.samples) {
     out.add_inputs(input);
     out.add_samples(samples);

@@ -121,7 +121,7 @@ void World::downlink(std::size_t index, DownlinkCore::Action& action) {
         root_frame(node, deliver->child, *frame);
       } else {
         node.relay->frame(now_, deliver->child, frame->id, frame->ranges,
-                          std::make_shared<const model::PartialRows>(decode(frame->rows)), bytes);
+                          std::make_shared<const model::Content>(model::Content{decode(frame->rows), {}}), bytes);
         if (bug_ == Bug::kRelayAcknowledges) {
           Acknowledge early;
           for (const model::Range& r : frame->ranges) early.cursors.push_back({r.node, r.epoch, r.last, r.chain_after});
@@ -214,7 +214,7 @@ void World::trim(Node& node, const OriginCore::Trim& action) {
 void World::relay(Node& node, RelayCore::Action& action) {
   if (auto* send = std::get_if<RelayCore::SendFrame>(&action)) {
     model::PartialRows rows;
-    for (const RelayCore::Rows& some : send->rows) rows.insert(rows.end(), some->begin(), some->end());
+    for (const RelayCore::Rows& some : send->rows) rows.insert(rows.end(), some->rows.begin(), some->rows.end());
     node.up->send(FrameMessage{send->id, send->ranges, encode(rows)});
   } else if (auto* open = std::get_if<RelayCore::SendOpen>(&action)) {
     node.up->send(open->message);

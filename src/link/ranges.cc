@@ -71,6 +71,7 @@ void add_tombstone(std::vector<model::Tombstone>& into, model::Tombstone next) {
     model::add_samples(before.samples, next.samples);
     before.from = std::min(before.from, next.from);
     before.to = std::max(before.to, next.to);
+    before.raw_samples += next.raw_samples;
     return;
   }
   into.push_back(std::move(next));

@@ -18,7 +18,6 @@
 #include "link/carrier.h"
 #include "link/messages.h"
 #include "model/chunk.h"
-#include "model/partial.h"
 
 namespace orla::link {
 
@@ -31,10 +30,11 @@ struct RelaySettings {
 
 class RelayCore {
  public:
-  // Decoded rows of a part, GroupIds of the relay's own dictionary. Shared by the part and the frames made of it.
-  using Rows = std::shared_ptr<const model::PartialRows>;
+  // Decoded rows of a part and its blocks of samples, GroupIds of the relay's own dictionary. Shared by the part and the
+  // frames made of it.
+  using Rows = std::shared_ptr<const model::Content>;
 
-  // Merge the rows, encode them, send them as one frame of this id on the session.
+  // Merge the rows, put the blocks one after the other, send them as one frame of this id on the session.
   struct SendFrame {
     std::uint64_t id = 0;
     std::vector<model::Range> ranges;

@@ -43,7 +43,7 @@ class RelayCoreTest : public testing::Test {
   static RelayCore::Rows rows(std::uint32_t group) {
     model::PartialRow row;
     row.group = model::GroupId{group};
-    return std::make_shared<const model::PartialRows>(model::PartialRows{row});
+    return std::make_shared<const model::Content>(model::Content{{row}, {}});
   }
 
   void frame(ConnectionId child, std::uint64_t id, std::vector<model::Range> ranges, std::size_t bytes = 10) {

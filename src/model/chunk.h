@@ -53,6 +53,7 @@ struct Tombstone {
   std::vector<std::pair<std::string, std::uint64_t>> samples;  // by input key, sorted; accepted samples that are lost
   Time from = kMaxTime;                                        // the slices of the rows lie in [from, to);
   Time to = kMinTime;                                          // from > to: unknown, or there were none
+  std::uint64_t raw_samples = 0;                               // lost ones of raw streams, whose rows may be elsewhere
   friend bool operator==(const Tombstone&, const Tombstone&) = default;
 };
 
@@ -79,11 +80,32 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// Sealed, immutable: exactly the samples an edge accepted for these cells since the chunk before.
-struct Chunk {
-  Range range;       // first == last
-  PartialRows rows;  // GroupIds of the edge's own dictionary
+// Samples of raw streams, as they travel.
+struct SampleBlock {
+  struct Run {
+    GroupId group{};
+    std::uint32_t count = 0;  // > 0
+    friend bool operator==(const Run&, const Run&) = default;
+  };
+  std::vector<Run> runs;  // of the payload's runs, in order; a group may have several
+  std::string payload;    // `packed`; its runs have the series numbers 0, 1, 2, ...
+  friend bool operator==(const SampleBlock&, const SampleBlock&) = default;
 };
+
+// What a chunk or frame holds, beside what its ranges say: exactly the samples an edge accepted for these cells since
+// the chunk before, and of raw streams these samples themselves, in order of acceptance within each group.
+struct Content {
+  PartialRows rows;
+  std::vector<SampleBlock> samples;
+  friend bool operator==(const Content&, const Content&) = default;
+};
+inline std::uint64_t sample_count(const std::vector<SampleBlock>& blocks) {
+  std::uint64_t n = 0;
+  for (const SampleBlock& block : blocks) {
+    for (const SampleBlock::Run& run : block.runs) n += run.count;
+  }
+  return n;
+}
 
 // How far the cloud has folded one origin in.
 struct Cursor {

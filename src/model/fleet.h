@@ -114,7 +114,8 @@ struct RollupSpec {
   std::vector<WindowSpec> windows;
   std::optional<Statistic> across;  // kSum kMin kMax kMean; nothing = merge
   Statistic of = Statistic::kMean;
-  Duration emit{};  // 0 = only when published
+  Duration emit{};        // 0 = only when published
+  bool keep_raw = false;  // every sample of the metric travels to the cloud as well
 };
 
 struct ForecastSpec {

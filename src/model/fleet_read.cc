@@ -320,6 +320,7 @@ class Reader {
     constexpr std::array kOf = {Statistic::kMean, Statistic::kSum, Statistic::kMin, Statistic::kMax, Statistic::kLast};
     rollup.of = kOf[section.choice("of").value_or(0)];
     rollup.emit = section.duration("emit");
+    rollup.keep_raw = section.choice("keep").value_or(0) == 1;
     draft_.fleet.rollups.push_back(std::move(rollup));
   }
 

@@ -158,7 +158,22 @@ class RollupChecks {
       errors_.add(place_of(table(i), "of"), "\"of\" without \"across\"", "",
                   "it says which value each group gives to across = \"sum\" (or min, max, mean)");
     }
+    check_keep(i);
     if (check_slice(i, own_slice)) check_windows(i, own_windows);
+  }
+
+  void check_keep(std::size_t i) {
+    const RollupSpec& rollup = fleet_.rollups[i];
+    if (!rollup.keep_raw) return;
+    if (rollup.across) {
+      errors_.add(place_of(table(i), "keep"),
+                  fmt::format("keep = \"raw\" with across, in rollup {}", in_quotes(rollup.name)),
+                  "a rollup without across", "put it into a rollup that pools the samples of the metric");
+    } else if (rollup.metric.empty()) {
+      errors_.add(place_of(table(i), "keep"),
+                  fmt::format("keep = \"raw\" with from, in rollup {}", in_quotes(rollup.name)),
+                  "a rollup with metric", "samples are those of a metric: put it into the rollup that reads it");
+    }
   }
 
   void check_against_source(std::size_t i, const RollupSpec& source) {

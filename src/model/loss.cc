@@ -41,8 +41,9 @@ bool add_loss(std::vector<Loss>& losses, const Tombstone& tombstone) {
     at = find(reason);
   }
   const bool first = at == losses.end() || at->reason != reason;
-  if (first) at = losses.insert(at, Loss{reason, 0, {}});
+  if (first) at = losses.insert(at, Loss{reason, 0, {}, 0});
   at->chunks += tombstone.last - tombstone.first + 1;
+  at->raw_samples += tombstone.raw_samples;
   for (const auto& [key, count] : tombstone.samples) {
     const bool room = at->samples.size() + 1 < kMaxLossInputs || has(at->samples, key);
     add_one(at->samples, room ? key : kOtherLosses, count);

@@ -19,6 +19,7 @@ struct Loss {
   std::string reason;
   std::uint64_t chunks = 0;
   std::vector<std::pair<std::string, std::uint64_t>> samples;  // by input key, sorted
+  std::uint64_t raw_samples = 0;                               // of raw streams
   friend bool operator==(const Loss&, const Loss&) = default;
 };
 

@@ -53,10 +53,26 @@ class Planner {
     for (std::size_t i = 0; i < plan_.streams.size(); ++i) {
       plan_.streams_of_metric[plan_.streams[i].metric].push_back(i);
     }
+    add_raw_streams();
     return std::move(plan_);
   }
 
  private:
+  void add_raw_streams() {
+    for (std::size_t m = 0; m < plan_.fleet.metrics.size(); ++m) {
+      const MetricSpec& metric = plan_.fleet.metrics[m];
+      if (std::none_of(plan_.fleet.rollups.begin(), plan_.fleet.rollups.end(),
+                       [&](const RollupSpec& r) { return r.keep_raw && r.metric == metric.name; }))
+        continue;
+      RawStreamDef raw;
+      raw.name = metric.name + std::string(kRawSuffix);
+      raw.metric = m;
+      raw.decimals = metric.decimals;
+      raw.definition = base::hash64(fmt::format("{}:{};raw;decimals={}", metric.name.size(), metric.name, raw.decimals));
+      plan_.raw_streams.push_back(std::move(raw));
+    }
+  }
+
   std::size_t metric_index(const std::string& name) const {
     return static_cast<std::size_t>(plan_.fleet.metric(name) - plan_.fleet.metrics.data());
   }
@@ -181,6 +197,27 @@ class Planner {
 const TableDef* Plan::table(std::string_view name) const {
   const auto found = std::find_if(tables.begin(), tables.end(), [&](const TableDef& t) { return t.name == name; });
   return found == tables.end() ? nullptr : &*found;
+}
+
+const RawStreamDef* Plan::raw_stream(std::size_t metric) const {
+  const auto found =
+      std::find_if(raw_streams.begin(), raw_streams.end(), [&](const RawStreamDef& raw) { return raw.metric == metric; });
+  return found == raw_streams.end() ? nullptr : &*found;
+}
+
+GroupDef raw_group(const RawStreamDef& stream, const Series& series) {
+  GroupDef group;
+  group.stream = stream.name;
+  group.definition = stream.definition;
+  group.slice_ns = kRawBlock.count();
+  group.decimals = stream.decimals;
+  group.labels = series.labels;
+  return group;
+}
+
+std::optional<Series> raw_series(const GroupDef& group) {
+  if (!std::string_view(group.stream).ends_with(kRawSuffix)) return std::nullopt;
+  return Series{group.stream.substr(0, group.stream.size() - kRawSuffix.size()), group.labels};
 }
 
 std::vector<std::string> Plan::feeders(std::size_t metric) const {

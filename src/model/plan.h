@@ -25,6 +25,22 @@ struct StreamDef {
   Duration emit{};
 };
 
+// What edges send of a metric of which every sample is kept, whichever rollups ask: samples of whole series.
+struct RawStreamDef {
+  std::string name;              // "<metric>/raw"
+  std::size_t metric = 0;        // index into Fleet::metrics
+  int decimals = 0;
+  std::uint64_t definition = 0;  // hash of metric and decimals
+};
+// Samples are kept in blocks of so much event time; the groups of raw streams have it as their slice.
+inline constexpr Duration kRawBlock = std::chrono::hours(1);
+// How the name of a raw stream ends; no other stream's does, since names of rollups have no '/'.
+inline constexpr std::string_view kRawSuffix = "/raw";
+// The group of a series in its metric's raw stream.
+GroupDef raw_group(const RawStreamDef& stream, const Series& series);
+// The series that such a group stands for; nothing when it is of no raw stream.
+std::optional<Series> raw_series(const GroupDef& group);
+
 // One kind of window of one table. Hidden ones serve chains and forecasts and are not shown.
 struct TableWindow {
   WindowSpec spec;
@@ -61,8 +77,11 @@ struct Plan {
   std::vector<TableDef> tables;  // sources before their readers
   std::vector<ForecastDef> forecasts;
   std::vector<std::vector<std::size_t>> streams_of_metric;  // by metric index
+  std::vector<RawStreamDef> raw_streams;                    // by metric index, ascending
 
   const TableDef* table(std::string_view name) const;
+  // Null when not every sample of the metric is kept.
+  const RawStreamDef* raw_stream(std::size_t metric) const;
   // Edges with an input that can produce the metric: those whose publication the cloud waits for.
   std::vector<std::string> feeders(std::size_t metric) const;
 };

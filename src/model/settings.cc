@@ -203,6 +203,10 @@ constexpr Setting kSettings[] = {
      "of = \"mean\""},
     {"rollup", "emit", kDuration, kOptional, "", "0s", "0s..1d",
      "Sends open slices so often, before they are published. 0s is off.", "emit = \"5s\""},
+    {"rollup", "keep", kChoice, kOptional, "", "partials", "partials | raw",
+     "\"raw\": every accepted sample of the metric is kept at the cloud as well, see `orla query samples`. Only of a "
+     "rollup straight from a metric, without `across`.",
+     "keep = \"raw\""},
 
     // --- [[forecast]]
     {"forecast", "of", kNames, kRequired, "", "", "1..64", "The rollups to forecast.",

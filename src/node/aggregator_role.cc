@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/absl_view.h"
-#include "codec/rows.h"
+#include "codec/content.h"
 #include "node/uplink_settings.h"
 
 namespace orla::node {
@@ -21,16 +21,19 @@ link::RelaySettings relay_settings(const model::Fleet& fleet) {
   return settings;
 }
 
-// Rows of several parts as one canonical run.
-model::PartialRows merged(const std::vector<link::RelayCore::Rows>& parts) {
-  if (parts.size() == 1) return *parts.front();
-  model::PartialRows rows;
+// The content of several parts as one: rows canonical, blocks in the order of the parts.
+std::string merged(const std::vector<link::RelayCore::Rows>& parts) {
+  if (parts.size() == 1) return codec::encode_content(parts.front()->rows, parts.front()->samples);
+  model::Content all;
   std::size_t n = 0;
-  for (const link::RelayCore::Rows& part : parts) n += part->size();
-  rows.reserve(n);
-  for (const link::RelayCore::Rows& part : parts) rows.insert(rows.end(), part->begin(), part->end());
-  model::canonicalize(rows);
-  return rows;
+  for (const link::RelayCore::Rows& part : parts) n += part->rows.size();
+  all.rows.reserve(n);
+  for (const link::RelayCore::Rows& part : parts) {
+    all.rows.insert(all.rows.end(), part->rows.begin(), part->rows.end());
+    all.samples.insert(all.samples.end(), part->samples.begin(), part->samples.end());
+  }
+  model::canonicalize(all.rows);
+  return codec::encode_content(all.rows, all.samples);
 }
 
 }  // namespace
@@ -125,15 +128,15 @@ void AggregatorRole::on_frame(link::ConnectionId connection, Child& child, link:
   bytes_in_ += bytes;
   ++child.frames;
   child.bytes += bytes;
-  absl::StatusOr<model::PartialRows> rows = codec::decode_rows(frame.rows);
-  absl::Status status = rows.ok() ? child.groups.translate(*rows) : rows.status();
+  absl::StatusOr<model::Content> content = codec::decode_content(frame.rows);
+  absl::Status status = content.ok() ? child.groups.translate(*content) : content.status();
   if (!status.ok()) {
     alarms_.raise(fmt::format("frame of child {} refused: {}", child.node, base::message(status)));
     relay_.unreadable(connection, frame.id, base::message(status));
     return;
   }
   relay_.frame(world_.clock.steady_now(), connection, frame.id, std::move(frame.ranges),
-               std::make_shared<const model::PartialRows>(*std::move(rows)), bytes);
+               std::make_shared<const model::Content>(*std::move(content)), bytes);
 }
 
 void AggregatorRole::pump_relay() {
@@ -156,7 +159,7 @@ void AggregatorRole::send_frame(const link::RelayCore::SendFrame& action) {
       dictionary_sent_, groups_.size(),
       [this](std::size_t i) -> const model::GroupDef& { return groups_[static_cast<model::GroupId>(i)]; },
       [this](link::Dictionary message) { uplink_.send(std::move(message)); });
-  link::FrameMessage frame{action.id, action.ranges, codec::encode_rows(merged(action.rows))};
+  link::FrameMessage frame{action.id, action.ranges, merged(action.rows)};
   ++frames_sent_;
   bytes_sent_ += link::wire_bytes(link::UpMessage(frame));
   uplink_.send(std::move(frame));

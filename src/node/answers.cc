@@ -3,42 +3,18 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "model/window.h"
-#include "node/time_text.h"
+#include "node/answer_text.h"
 
 namespace orla::node {
 
 namespace {
 
 constexpr std::uint64_t kRowsPerPiece = 4096;
-
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
-}
-
-std::string time_text(model::Time time, TimeForm form) {
-  return form == TimeForm::kEpochNs ? std::to_string(model::to_ns(time)) : rfc3339(time);
-}
-
-// A time in JSON: text, or an integer.
-std::string time_json(model::Time time, TimeForm form) {
-  return form == TimeForm::kEpochNs ? time_text(time, form) : absl::StrCat("\"", time_text(time, form), "\"");
-}
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(std::string(text)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::string optional_number(const std::optional<double>& value, std::string_view absent) {
   return value ? fmt::format("{}", *value) : std::string(absent);
@@ -55,24 +31,6 @@ std::string canonical_name(What what, const std::string& name) {
   }
   const absl::StatusOr<model::WindowSpec> window = model::parse_window(name);
   return window.ok() ? model::to_string(*window) : name;
-}
-
-std::string labels_json(const std::vector<model::Label>& labels) {
-  std::string out = "{";
-  for (const auto& [name, value] : labels) {
-    absl::StrAppend(&out, out.size() > 1 ? "," : "", json_text(name), ":", json_text(value));
-  }
-  return out + "}";
-}
-
-// The label's values in the order of the columns; a label the row lacks is empty.
-void append_labels(std::string& out, const std::vector<std::string>& columns, const std::vector<model::Label>& labels) {
-  for (const std::string& column : columns) {
-    for (const auto& [name, value] : labels) {
-      if (name == column) out += csv_cell(value);
-    }
-    out += ',';
-  }
 }
 
 }  // namespace

@@ -7,12 +7,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "node/answer_text.h"
 #include "store/cloud_reader.h"
 
 namespace orla::node {
 
-enum class AnswerFormat : std::uint8_t { kCsv, kJson };
-enum class TimeForm : std::uint8_t { kRfc3339, kEpochNs };
 enum class What : std::uint8_t { kWindows, kForecasts };
 
 struct AnswerOptions {

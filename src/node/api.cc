@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "node/answers.h"
 #include "node/latest_forecasts.h"
+#include "node/sample_answers.h"
 #include "node/time_text.h"
 
 namespace orla::node {
@@ -41,6 +42,41 @@ HttpResponse failure(const absl::Status& status) {
   }
 }
 
+// A parameter that questions of all kinds have: taken, not one of those, or wrong.
+template <typename Options>
+absl::StatusOr<bool> take_common(const std::string& name, const std::string& value, Options& options) {
+  if (name == "where") {
+    const std::size_t equals = value.find('=');
+    if (equals == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat("where=\"", value, "\": expected label=value"));
+    }
+    options.query.where.emplace_back(value.substr(0, equals), value.substr(equals + 1));
+  } else if (name == "from" || name == "to") {
+    const absl::StatusOr<model::Time> time = parse_time(value);
+    if (!time.ok()) return time.status();
+    (name == "from" ? options.query.from : options.query.to) = *time;
+  } else if (name == "limit") {
+    if (!absl::SimpleAtoi(value, &options.query.limit) || options.query.limit == 0) {
+      return absl::InvalidArgumentError(absl::StrCat("limit=\"", value, "\": expected a number of rows, at least 1"));
+    }
+  } else if (name == "after") {
+    options.query.after = value;
+  } else if (name == "format") {
+    if (value != "json" && value != "csv") {
+      return absl::InvalidArgumentError(absl::StrCat("format=\"", value, "\": expected json or csv"));
+    }
+    options.format = value == "csv" ? AnswerFormat::kCsv : AnswerFormat::kJson;
+  } else if (name == "times") {
+    if (value != "rfc3339" && value != "epoch") {
+      return absl::InvalidArgumentError(absl::StrCat("times=\"", value, "\": expected rfc3339 or epoch"));
+    }
+    options.times = value == "epoch" ? TimeForm::kEpochNs : TimeForm::kRfc3339;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 absl::StatusOr<AnswerOptions> options_of(const HttpRequest& request, What what) {
   AnswerOptions options;
   options.what = what;
@@ -49,33 +85,10 @@ absl::StatusOr<AnswerOptions> options_of(const HttpRequest& request, What what) 
       options.query.rollup = value;
     } else if (name == (what == What::kWindows ? "window" : "step")) {
       options.query.window = value;
-    } else if (name == "where") {
-      const std::size_t equals = value.find('=');
-      if (equals == std::string::npos) {
-        return absl::InvalidArgumentError(absl::StrCat("where=\"", value, "\": expected label=value"));
-      }
-      options.query.where.emplace_back(value.substr(0, equals), value.substr(equals + 1));
-    } else if (name == "from" || name == "to") {
-      const absl::StatusOr<model::Time> time = parse_time(value);
-      if (!time.ok()) return time.status();
-      (name == "from" ? options.query.from : options.query.to) = *time;
-    } else if (name == "limit") {
-      if (!absl::SimpleAtoi(value, &options.query.limit) || options.query.limit == 0) {
-        return absl::InvalidArgumentError(absl::StrCat("limit=\"", value, "\": expected a number of rows, at least 1"));
-      }
-    } else if (name == "after") {
-      options.query.after = value;
-    } else if (name == "format") {
-      if (value != "json" && value != "csv") {
-        return absl::InvalidArgumentError(absl::StrCat("format=\"", value, "\": expected json or csv"));
-      }
-      options.format = value == "csv" ? AnswerFormat::kCsv : AnswerFormat::kJson;
-    } else if (name == "times") {
-      if (value != "rfc3339" && value != "epoch") {
-        return absl::InvalidArgumentError(absl::StrCat("times=\"", value, "\": expected rfc3339 or epoch"));
-      }
-      options.times = value == "epoch" ? TimeForm::kEpochNs : TimeForm::kRfc3339;
     } else {
+      const absl::StatusOr<bool> taken = take_common(name, value, options);
+      if (!taken.ok()) return taken.status();
+      if (*taken) continue;
       return absl::InvalidArgumentError(absl::StrCat("unknown parameter \"", name, "\": expected rollup, ",
                                                      what == What::kWindows ? "window" : "step",
                                                      ", where, from, to, limit, after, format or times"));
@@ -84,20 +97,47 @@ absl::StatusOr<AnswerOptions> options_of(const HttpRequest& request, What what) 
   return options;
 }
 
+absl::StatusOr<SampleOptions> sample_options_of(const HttpRequest& request) {
+  SampleOptions options;
+  for (const auto& [name, value] : request.query) {
+    if (name == "metric") {
+      options.query.metric = value;
+      continue;
+    }
+    const absl::StatusOr<bool> taken = take_common(name, value, options);
+    if (!taken.ok()) return taken.status();
+    if (!*taken) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown parameter \"", name,
+                       "\": expected metric, where, from, to, limit, after, format or times"));
+    }
+  }
+  return options;
+}
+
+template <typename Stream, typename Options>
+HttpResponse streamed(const std::string& store_path, absl::StatusOr<Options> options) {
+  if (!options.ok()) return failure(options.status());
+  const bool csv = options->format == AnswerFormat::kCsv;
+  absl::StatusOr<Stream> stream = Stream::open(store_path, *std::move(options));
+  if (!stream.ok()) return failure(stream.status());
+  HttpResponse response;
+  response.content_type = csv ? "text/csv; charset=utf-8" : "application/json";
+  auto shared = std::make_shared<Stream>(*std::move(stream));  // with the copies of the std::function
+  response.stream = [shared](std::string& piece) { return shared->next(piece); };
+  return response;
+}
+
 HttpResponse answer(const HttpRequest& request, const std::string& store_path, What what) {
   if (store_path.empty()) {
     return failure(404, "this node keeps no windows or forecasts: ask the fleet's cloud node");
   }
-  absl::StatusOr<AnswerOptions> options = options_of(request, what);
-  if (!options.ok()) return failure(options.status());
-  const bool csv = options->format == AnswerFormat::kCsv;
-  absl::StatusOr<AnswerStream> stream = AnswerStream::open(store_path, *std::move(options));
-  if (!stream.ok()) return failure(stream.status());
-  HttpResponse response;
-  response.content_type = csv ? "text/csv; charset=utf-8" : "application/json";
-  auto shared = std::make_shared<AnswerStream>(*std::move(stream));  // with the copies of the std::function
-  response.stream = [shared](std::string& piece) { return shared->next(piece); };
-  return response;
+  return streamed<AnswerStream>(store_path, options_of(request, what));
+}
+
+HttpResponse samples(const HttpRequest& request, const std::string& store_path) {
+  if (store_path.empty()) return failure(404, "this node keeps no samples: ask the fleet's cloud node");
+  return streamed<SampleStream>(store_path, sample_options_of(request));
 }
 
 HttpResponse rollups(const std::string& store_path) {
@@ -155,6 +195,7 @@ HttpHandler make_api(ApiParts parts) {
     if (!reads) return failure(405, absl::StrCat(request.method, " is not possible here"));
     if (request.path == "/api/v1/windows") return answer(request, parts.store_path, What::kWindows);
     if (request.path == "/api/v1/forecasts") return answer(request, parts.store_path, What::kForecasts);
+    if (request.path == "/api/v1/samples") return samples(request, parts.store_path);
     if (request.path == "/api/v1/rollups") return rollups(parts.store_path);
     HttpResponse response;
     if (request.path == "/healthz") {
@@ -182,7 +223,7 @@ HttpHandler make_api(ApiParts parts) {
     }
     return failure(404, absl::StrCat("there is nothing at ", request.path,
                                      "; there are /, /healthz, /readyz, /metrics, /api/v1/status, /api/v1/rollups, "
-                                     "/api/v1/windows, /api/v1/forecasts"));
+                                     "/api/v1/windows, /api/v1/forecasts, /api/v1/samples"));
   };
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/absl_view.h"
-#include "codec/rows.h"
+#include "codec/content.h"
 #include "forecast/model.h"
 #include "node/uplink_settings.h"
 
@@ -21,6 +21,9 @@ constexpr std::chrono::milliseconds kRetryCommit{200};
 constexpr std::size_t kStepsPerCommit = 300;
 // Changed rows a commit is started for before its time.
 constexpr std::size_t kChangedRows = 200'000;
+// Likewise raw samples.
+constexpr std::uint64_t kPendingSamples = 4'000'000;
+constexpr std::uint32_t kNoNumber = UINT32_MAX;
 
 stream::CloudLimits cloud_limits(const model::Fleet& fleet) {
   stream::CloudLimits limits;
@@ -107,7 +110,7 @@ void CloudRole::on_child_message(link::ConnectionId connection, link::UpMessage 
   Child& child = found->second;
   if (auto* dictionary = std::get_if<link::Dictionary>(&message)) {
     const absl::Status status =
-        child.groups.define(*dictionary, [this](const model::GroupDef& group) { return engine_->intern(group); });
+        child.groups.define(*dictionary, [this](const model::GroupDef& group) { return intern(group); });
     // What cannot be defined shows again at the frame that uses it, and is refused there.
     if (!status.ok()) alarms_.raise(fmt::format("child {}: {}", child.node, base::message(status)));
   } else if (auto* frame = std::get_if<link::FrameMessage>(&message)) {
@@ -116,6 +119,51 @@ void CloudRole::on_child_message(link::ConnectionId connection, link::UpMessage 
     root_->open(connection, *open);
   }
   pump_root();
+}
+
+absl::StatusOr<model::GroupId> CloudRole::intern(const model::GroupDef& group) {
+  absl::StatusOr<model::GroupId> id = engine_->intern(group);
+  if (!id.ok()) return id;
+  const std::size_t at = model::index(*id);
+  if (at >= raw_groups_.size()) {
+    raw_groups_.resize(at + 1);
+    raw_numbers_.resize(at + 1, kNoNumber);
+  }
+  if (!raw_groups_[at]) raw_groups_[at] = model::raw_series(group);
+  return id;
+}
+
+// Of a frame's blocks. Runs keep the numbers they have there.
+absl::StatusOr<std::vector<model::Batch>> CloudRole::samples_of(const std::vector<model::SampleBlock>& blocks) {
+  std::vector<model::Batch> out;
+  out.reserve(blocks.size());
+  for (const model::SampleBlock& block : blocks) {
+    for (const model::SampleBlock::Run& run : block.runs) {
+      if (model::index(run.group) >= raw_groups_.size() || !raw_groups_[model::index(run.group)]) {
+        return absl::InvalidArgumentError(
+            fmt::format("samples of group {}, which is of no raw stream", model::index(run.group)));
+      }
+    }
+    if (absl::Status status = codec::decode_block(decoder_, block, out.emplace_back()); !status.ok()) return status;
+  }
+  return out;
+}
+
+void CloudRole::keep(const std::vector<model::SampleBlock>& blocks, std::vector<model::Batch> samples) {
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    for (std::size_t r = 0; r < blocks[i].runs.size(); ++r) {
+      const model::GroupId group = blocks[i].runs[r].group;
+      std::uint32_t& number = raw_numbers_[model::index(group)];
+      if (number == kNoNumber) {
+        number = static_cast<std::uint32_t>(new_series_.size());
+        new_series_.push_back(*raw_groups_[model::index(group)]);
+        numbered_.push_back(group);
+      }
+      samples[i].runs[r].series = model::SeriesId{number};
+    }
+    pending_samples_ += samples[i].size();
+    new_samples_.push_back(std::move(samples[i]));
+  }
 }
 
 void CloudRole::on_frame(link::ConnectionId connection, Child& child, link::FrameMessage frame) {
@@ -130,27 +178,34 @@ void CloudRole::on_frame(link::ConnectionId connection, Child& child, link::Fram
                   "the cloud cannot write its store at the moment");
     return;
   }
-  absl::StatusOr<model::PartialRows> rows = codec::decode_rows(frame.rows);
-  absl::Status status = rows.ok() ? child.groups.translate(*rows) : rows.status();
+  absl::StatusOr<model::Content> content = codec::decode_content(frame.rows);
+  absl::Status status = content.ok() ? child.groups.translate(*content) : content.status();
+  std::vector<model::Batch> samples;
+  if (status.ok()) {
+    absl::StatusOr<std::vector<model::Batch>> decoded = samples_of(content->samples);
+    if (decoded.ok()) samples = *std::move(decoded);
+    status = decoded.status();
+  }
   if (!status.ok()) {
     alarms_.raise(fmt::format("frame of child {} refused: {}", child.node, base::message(status)));
     root_->refuse(connection, frame.id, frame.ranges, link::RefusalReason::kMalformed, base::message(status));
     return;
   }
   if (root_->offer(connection, frame.id, frame.ranges) != link::RootCore::Verdict::kFold) return;
-  if (status = engine_->fold(*rows); !status.ok()) {
+  if (status = engine_->fold(content->rows); !status.ok()) {
     const bool later = status.code() != absl::StatusCode::kInvalidArgument;
     if (!later) alarms_.raise(fmt::format("frame of child {} refused: {}", child.node, base::message(status)));
     root_->refuse(connection, frame.id, frame.ranges,
                   later ? link::RefusalReason::kFull : link::RefusalReason::kMalformed, base::message(status));
     return;
   }
-  rows_folded_ += rows->size();
+  keep(content->samples, std::move(samples));
+  rows_folded_ += content->rows.size();
   bytes_since_commit_ += bytes;
   root_->folded(connection, frame.id, frame.ranges);
   for (const model::Range& range : frame.ranges) note(range);
   if (bytes_since_commit_ >= static_cast<std::uint64_t>(limit(plan_.fleet, "commit_bytes")) ||
-      engine_->changed_rows() >= kChangedRows) {
+      engine_->changed_rows() >= kChangedRows || pending_samples_ >= kPendingSamples) {
     commit();
   }
 }
@@ -204,6 +259,11 @@ absl::StatusOr<store::CloudCommit> CloudRole::build_commit() {
     commit.closed.push_back({closed.node, closed.epoch, closed.last, std::move(closed.tombstones)});
   }
   commit.states = std::exchange(new_states_, {});
+  commit.samples = std::exchange(new_samples_, {});
+  commit.sample_series = std::exchange(new_series_, {});
+  for (const model::GroupId group : numbered_) raw_numbers_[model::index(group)] = kNoNumber;
+  numbered_.clear();
+  pending_samples_ = 0;
   add_changes(plan_, *taken_, commit);
   taken_.reset();
   return commit;
@@ -239,7 +299,7 @@ void CloudRole::commit() {
     const bool empty = commit->origins.empty() && commit->closed.empty() && commit->windows.empty() &&
                        commit->forecasts.empty() && commit->actuals.empty() && commit->publication.empty() &&
                        commit->steps.empty() && commit->anchors.empty() && commit->parked.empty() &&
-                       commit->unparked.empty() && commit->states.empty();
+                       commit->unparked.empty() && commit->states.empty() && commit->samples.empty();
     if (empty) {
       engine_->committed();
       root_->committed();
@@ -257,6 +317,7 @@ void CloudRole::commit() {
     return;
   }
   ++commits_;
+  for (const model::Batch& batch : failed_commit_->samples) samples_kept_ += batch.size();
   windows_written_ += failed_commit_->windows.size();
   forecasts_written_ += failed_commit_->forecasts.size();
   failed_commit_.reset();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codec/packed.h"
 #include "link/downlink.h"
 #include "link/root_core.h"
 #include "node/cloud_bridge.h"
@@ -40,6 +41,9 @@ class CloudRole final : public Role {
   };
 
   absl::Status restore();
+  absl::StatusOr<model::GroupId> intern(const model::GroupDef& group);
+  absl::StatusOr<std::vector<model::Batch>> samples_of(const std::vector<model::SampleBlock>& blocks);
+  void keep(const std::vector<model::SampleBlock>& blocks, std::vector<model::Batch> samples);
   void on_child_message(link::ConnectionId connection, link::UpMessage message);
   void on_frame(link::ConnectionId connection, Child& child, link::FrameMessage frame);
   void note(const model::Range& range);
@@ -62,6 +66,13 @@ class CloudRole final : public Role {
   std::map<link::ConnectionId, Child> children_;
   std::map<model::NodeName, store::OriginRow> origins_;  // as of the last frame folded
   std::vector<std::pair<model::NodeName, model::StateEntry>> new_states_;
+  std::vector<std::optional<model::Series>> raw_groups_;  // by GroupId; nothing: of no raw stream
+  std::vector<std::uint32_t> raw_numbers_;                      // by GroupId: in new_series_, or kNoNumber
+  std::vector<model::Series> new_series_;                 // of the samples below
+  std::vector<model::GroupId> numbered_;                        // whose groups are those
+  std::vector<model::Batch> new_samples_;                       // folded in, not yet made into a commit
+  std::uint64_t pending_samples_ = 0;
+  codec::PackedDecoder decoder_;
   std::optional<stream::CloudChanges> taken_;  // from the engine, not yet made into a commit
   std::optional<store::CloudCommit> failed_commit_;
   base::SteadyTime last_commit_{};
@@ -72,6 +83,7 @@ class CloudRole final : public Role {
   std::uint64_t frames_in_ = 0;
   std::uint64_t bytes_in_ = 0;
   std::uint64_t rows_folded_ = 0;
+  std::uint64_t samples_kept_ = 0;
   std::uint64_t windows_written_ = 0;
   std::uint64_t forecasts_written_ = 0;
   std::uint64_t commits_ = 0;

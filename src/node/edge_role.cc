@@ -207,7 +207,7 @@ void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time pace
 
 bool EdgeRole::commit_due() const {
   return samples_since_commit_ >= static_cast<std::uint64_t>(limit(plan_.fleet, "commit_samples")) ||
-         (!on_disk() && engine_->open_rows() >= kOpenRows);
+         (!on_disk() && (engine_->open_rows() >= kOpenRows || engine_->raw_samples() >= kOpenRawSamples));
 }
 
 void EdgeRole::count_in(std::size_t i, model::InputBatch& batch) {
@@ -393,7 +393,8 @@ bool EdgeRole::write(Commit& commit) {
     const std::size_t bytes = chunk.rows.size() + link::wire_bytes(chunk.range);
     sealed_at_[sequence] = {now, samples_in_ - samples_at_seal_};
     samples_at_seal_ = samples_in_;
-    pending_[sequence] = Pending{chunk.facts.samples, chunk.facts.from, chunk.facts.to, chunk.facts.rows, "", false};
+    pending_[sequence] = Pending{
+        chunk.facts.samples, chunk.facts.from, chunk.facts.to, chunk.facts.rows, chunk.facts.raw_samples, "", false};
     if (!on_disk()) kept_.emplace(sequence, std::move(chunk));
     origin_.sealed(now, bytes, chain);
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "codec/packed.h"
 #include "link/origin_core.h"
 #include "link/uplink.h"
 #include "model/edge_state.h"
@@ -65,6 +66,10 @@ class EdgeRole final : public Role {
   // A memory edge's chunk is never cut, since its state is true only together with all rows; it is sealed before it has
   // more than this.
   static constexpr std::size_t kOpenRows = 16'384;
+  // Likewise of raw samples, so that the largest chunk with the batch that comes on top can still be sent.
+  static constexpr std::size_t kOpenRawSamples = std::size_t{1} << 18;
+  // Raw samples of a disk edge's chunk: it is full once it has so many bytes of them.
+  static constexpr std::size_t kRawBytesPerChunk = std::size_t{1} << 19;
   using Commit = store::EdgeCommit;  // kept until the store takes it
 
   bool on_disk() const { return store_ != nullptr; }
@@ -81,7 +86,12 @@ class EdgeRole final : public Role {
   Commit make_commit(const stream::Sealed* sealed);
   bool write(Commit& commit);
   std::vector<store::StoredChunk> build_chunks(const stream::Sealed& sealed, const std::string& state, bool snapshot);
-  store::ChunkFacts facts_of(const stream::Sealed& sealed, std::size_t begin, std::size_t end) const;
+  model::SampleBlock block_of(const stream::RawBatch& raw);
+  // Of a chunk with the rows [begin, end) and the raw batches [raw_begin, raw_end).
+  struct Part {
+    std::size_t begin = 0, end = 0, raw_begin = 0, raw_end = 0;
+  };
+  store::ChunkFacts facts_of(const stream::Sealed& sealed, const Part& part);
   store::EdgeMeta meta_after(const std::vector<store::StoredChunk>& chunks) const;
   void pump_origin();
   void act(const link::OriginCore::Action& action);
@@ -111,6 +121,7 @@ class EdgeRole final : public Role {
     model::Time from = model::kMaxTime;
     model::Time to = model::kMinTime;
     std::uint64_t rows = 0;
+    std::uint64_t raw_samples = 0;
     std::string lost;      // the reason: it is a tombstone, and the engine's ledgers say so
     bool durable = false;  // ... and so does the disk (memory: always)
   };
@@ -142,6 +153,8 @@ class EdgeRole final : public Role {
   std::map<model::Sequence, store::StoredChunk> kept_;  // memory: chunks not yet acknowledged
   std::map<model::Sequence, std::pair<base::SteadyTime, std::uint64_t>> sealed_at_;  // for lag; samples in the chunk
   std::map<model::Sequence, Pending> pending_;
+  codec::PackedEncoder encoder_;
+  std::uint64_t raw_sealed_ = 0;                  // raw samples in all chunks
   std::uint64_t tombstones_ = 0;                  // of pending_
   std::vector<model::Tombstone> new_tombstones_;  // the engine has them, no commit yet
   model::Sequence drop_from_ = 0;                 // all up to it are tombstones

@@ -13,17 +13,24 @@ namespace orla::node {
 
 std::uint64_t EdgeRole::outbox_bytes() const { return static_cast<std::uint64_t>(limit(plan_.fleet, "outbox_bytes")); }
 
-store::ChunkFacts EdgeRole::facts_of(const stream::Sealed& sealed, std::size_t begin, std::size_t end) const {
+store::ChunkFacts EdgeRole::facts_of(const stream::Sealed& sealed, const Part& part) {
   store::ChunkFacts facts;
-  facts.rows = end - begin;
+  facts.rows = part.end - part.begin;
   std::vector<std::uint64_t> samples(sealed.ledgers.size());
-  for (std::size_t i = begin; i < end; ++i) {
+  for (std::size_t i = part.begin; i < part.end; ++i) {
     const model::PartialRow& row = sealed.rows[i];
     facts.from = std::min(facts.from, row.slice);
     facts.to = std::max(facts.to,
                         model::add_clamped(row.slice, model::Duration(engine_->groups()[index(row.group)].slice_ns)));
     if (sealed.counted[i] != stream::Sealed::kRepeats) samples[sealed.counted[i]] += row.partial.count;
   }
+  for (std::size_t i = part.raw_begin; i < part.raw_end; ++i) {
+    const stream::RawBatch& raw = sealed.raw[i];
+    facts.from = std::min(facts.from, raw.from);
+    facts.to = std::max(facts.to, model::add_clamped(raw.last, model::Duration(1)));
+    facts.raw_samples += raw.samples.size();
+  }
+  facts.raw_sealed = raw_sealed_ += facts.raw_samples;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (samples[i] > 0) facts.samples.emplace_back(sealed.ledgers[i].first, samples[i]);
   }
@@ -74,6 +81,7 @@ absl::Status EdgeRole::restore_outbox(const store::EdgeRecovery& recovery) {
     chunk.from = entry.facts.from;
     chunk.to = entry.facts.to;
     chunk.rows = entry.facts.rows;
+    chunk.raw_samples = entry.facts.raw_samples;
     if (entry.tombstone) {
       absl::StatusOr<store::StoredChunk> stored = store_->load(entry.sequence);
       if (!stored.ok()) return stored.status();
@@ -92,6 +100,7 @@ absl::Status EdgeRole::restore_outbox(const store::EdgeRecovery& recovery) {
     alarms_.raise(fmt::format("{} chunks of the outbox are damaged: their rows are lost, and told to the cloud as lost",
                               damaged));
   }
+  if (recovery.newest) raw_sealed_ = recovery.newest->raw_sealed;
   if (recovery.newest && !told_of_losses(*recovery.newest)) dirty_ = force_chunk_ = true;
   if (damaged > 0 || recovery.without_journal) write_losses();
   return absl::OkStatus();
@@ -116,7 +125,8 @@ void EdgeRole::lose(model::Sequence sequence, const std::string& reason) {
   chunk.lost = reason;
   ++tombstones_;
   engine_->lose(chunk.samples, reason);
-  const model::Tombstone tombstone{sequence, sequence, reason, chunk.samples, chunk.from, chunk.to};
+  const model::Tombstone tombstone{sequence, sequence, reason,   chunk.samples,
+                                   chunk.from, chunk.to, chunk.raw_samples};
   dirty_ = force_chunk_ = true;  // the cloud has to hear of it
   model::Range range;
   range.node = node_.name;
@@ -147,10 +157,13 @@ void EdgeRole::take_up_losses() {
                             tombstones_ - before));
 }
 
-// A commit without chunks, now: there is something in the accounts that must not wait. False when it has to.
+// A commit, now: there is something in the accounts that must not wait. False when it has to. Without chunks, but for
+// raw samples: what a commit says was accepted is in chunks.
 bool EdgeRole::write_losses() {
   if (failed_commit_) return false;
-  Commit commit = make_commit(nullptr);
+  std::optional<stream::Sealed> sealed;
+  if (engine_->raw_samples() > 0) sealed = engine_->seal(stream::SealScope::kPublished, stream::SealWhen::kAlways);
+  Commit commit = make_commit(sealed ? &*sealed : nullptr);
   dirty_ = true;  // force_chunk_ stands: the accounts have to be told
   return write(commit);
 }
@@ -164,7 +177,7 @@ void EdgeRole::drop_oldest() {
   for (; s < origin_.next_sequence() && origin_.pending_bytes() > enough; ++s) {
     const auto chunk = pending_.find(s);
     const std::uint64_t before = tombstones_;
-    if (chunk != pending_.end() && chunk->second.rows > 0)
+    if (chunk != pending_.end() && chunk->second.rows + chunk->second.raw_samples > 0)
       lose(s, model::kDropOldest);  // else there is nothing to gain
     dropped += tombstones_ - before;
     drop_from_ = s;

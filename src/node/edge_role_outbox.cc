@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/absl_view.h"
+#include "codec/content.h"
 #include "codec/edge_state.h"
 #include "codec/rows.h"
 #include "link/ranges.h"
@@ -93,36 +94,54 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
   start_inputs();
 }
 
+model::SampleBlock EdgeRole::block_of(const stream::RawBatch& raw) {
+  model::SampleBlock block;
+  block.runs.reserve(raw.groups.size());
+  for (std::size_t i = 0; i < raw.groups.size(); ++i) {
+    block.runs.push_back({raw.groups[i], raw.samples.runs[i].end - raw.samples.runs[i].begin});
+  }
+  // The engine's batches have what the encoder asks for: bounded, and columns that fit together.
+  const absl::Status encoded = encoder_.encode(raw.samples, block.payload);
+  if (!encoded.ok()) world_.log.error("raw samples cannot be encoded: {}", base::message(encoded));
+  return block;
+}
+
 std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sealed, const std::string& state,
                                                        bool snapshot) {
   std::vector<store::StoredChunk> chunks;
   model::Sequence sequence = origin_.next_sequence();
   base::Digest chain = origin_.chain();
-  const std::size_t per_chunk = on_disk() ? kRowsPerChunk : std::max<std::size_t>(1, sealed.rows.size());
-  std::size_t begin = 0;
+  const std::size_t rows_per_chunk = on_disk() ? kRowsPerChunk : std::max<std::size_t>(1, sealed.rows.size());
+  const std::size_t raw_per_chunk = on_disk() ? kRawBytesPerChunk : SIZE_MAX;
+  Part part;
   do {
-    const std::size_t end = std::min(sealed.rows.size(), begin + per_chunk);
+    part.begin = part.end;
+    part.raw_begin = part.raw_end;
+    part.end = std::min(sealed.rows.size(), part.begin + rows_per_chunk);
+    std::vector<model::SampleBlock> blocks;
+    for (std::size_t bytes = 0; part.raw_end < sealed.raw.size() && bytes < raw_per_chunk; ++part.raw_end) {
+      bytes += blocks.emplace_back(block_of(sealed.raw[part.raw_end])).payload.size();
+    }
     store::StoredChunk chunk;
-    chunk.rows = begin == 0 && end == sealed.rows.size()
-                     ? codec::encode_rows(sealed.rows)
-                     : codec::encode_rows(model::PartialRows(sealed.rows.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                             sealed.rows.begin() + static_cast<std::ptrdiff_t>(end)));
-    chunk.facts = facts_of(sealed, begin, end);
+    const auto at = [&](std::size_t i) { return sealed.rows.begin() + static_cast<std::ptrdiff_t>(i); };
+    chunk.rows = part.begin == 0 && part.end == sealed.rows.size()
+                     ? codec::encode_content(sealed.rows, blocks)
+                     : codec::encode_content(model::PartialRows(at(part.begin), at(part.end)), blocks);
+    chunk.facts = facts_of(sealed, part);
     chunk.range.node = node_.name;
     chunk.range.epoch = origin_.epoch();
     chunk.range.first = chunk.range.last = sequence;
     chunk.range.chain_before = chain;
     chunk.range.chain_after = chain = link::chunk_chain(chain, sequence, chunk.rows);
     // Publication and accounts are true only once all rows of the seal are there: they ride in the last chunk.
-    if (end == sealed.rows.size()) {
+    if (part.end == sealed.rows.size() && part.raw_end == sealed.raw.size()) {
       chunk.range.note.publications = sealed.publications;
       chunk.range.note.ledgers = sealed.ledgers;
       if (!on_disk()) chunk.range.note.states.push_back({snapshot, state});
     }
     chunks.push_back(std::move(chunk));
-    begin = end;
     ++sequence;
-  } while (begin < sealed.rows.size());
+  } while (part.end < sealed.rows.size() || part.raw_end < sealed.raw.size());
   return chunks;
 }
 

@@ -52,6 +52,20 @@ absl::Status ChildGroups::translate(model::PartialRows& rows) const {
   return absl::OkStatus();
 }
 
+absl::Status ChildGroups::translate(model::Content& content) const {
+  for (model::SampleBlock& block : content.samples) {
+    for (model::SampleBlock::Run& run : block.runs) {
+      if (model::index(run.group) >= ours_.size()) {
+        return absl::InvalidArgumentError(absl::StrCat("samples of group ", model::index(run.group),
+                                                       ", which this connection's dictionary of ", ours_.size(),
+                                                       " groups does not define"));
+      }
+      run.group = ours_[model::index(run.group)];
+    }
+  }
+  return translate(content.rows);
+}
+
 void send_dictionary(std::size_t& sent, std::size_t known,
                      const std::function<const model::GroupDef&(std::size_t)>& def,
                      const std::function<void(link::Dictionary)>& send) {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "link/messages.h"
-#include "model/partial.h"
+#include "model/chunk.h"
 #include "model/series.h"
 
 namespace orla::node {
@@ -36,6 +36,8 @@ class ChildGroups {
                       const std::function<absl::StatusOr<model::GroupId>(const model::GroupDef&)>& intern);
   // Replaces the child's numbers by this node's and sorts. InvalidArgument for an undefined number.
   absl::Status translate(model::PartialRows& rows) const;
+  // Likewise of rows and blocks, whose order stays.
+  absl::Status translate(model::Content& content) const;
 
  private:
   std::vector<model::GroupId> ours_;  // by the child's number

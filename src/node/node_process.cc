@@ -28,6 +28,7 @@
 #include "node/edge_role.h"
 #include "node/push_service.h"
 #include "node/resolving_uplink.h"
+#include "node/sample_format.h"
 #include "node/state_directory.h"
 #include "node/thread_input_pump.h"
 #include "store/segment_edge_store.h"
@@ -208,7 +209,8 @@ class NodeProcess {
             [&] { return std::make_unique<AggregatorRole>(plan_, spec_, world, *downlink_, *uplink_); });
         break;
       case model::Layer::kCloud: {
-        auto store = store::SqliteCloudStore::open(directory_, plan_, {});
+        auto store = store::SqliteCloudStore::open(
+            directory_, plan_, {store::Fsync::kOn, 0, sample_format(), {}});
         if (!store.ok()) return store.status();
         cloud_store_ = *std::move(store);
         role_ = on_loop<std::unique_ptr<Role>>(

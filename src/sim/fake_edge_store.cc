@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "link/ranges.h"
+#include "store/edge_change.h"
 
 namespace orla::sim {
 
@@ -41,7 +42,7 @@ absl::Status FakeEdgeStore::commit(const store::EdgeCommit& commit) {
       if (found == cache_.chunks.end()) continue;
       found->second.rows.clear();
       found->second.range.note.tombstones = {
-          {s, s, tombstone.reason, found->second.facts.samples, found->second.facts.from, found->second.facts.to}};
+          store::tombstone_of(s, tombstone.reason, found->second.facts)};
     }
   }
   make_durable();

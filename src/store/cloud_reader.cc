@@ -48,27 +48,15 @@ std::string position_text(std::string_view rollup, std::string_view name, model:
   to.text(name);
   to.varint(base::zigzag(model::to_ns(start)));
   put_labels(bytes, labels);
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += kDigits[static_cast<unsigned char>(c) >> 4];
-    out += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return out;
+  return hex_of_bytes(bytes);
 }
 
 absl::StatusOr<Position> parse_position(std::string_view text) {
   const absl::Status wrong = absl::InvalidArgumentError(
       fmt::format("\"{}\" is no position in an answer; take it from the page before, unchanged", text.substr(0, 80)));
-  if (text.size() % 2 != 0) return wrong;
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    // 14 zeros before the two digits make them a number for from_hex; only valid digits give themselves back.
-    const std::uint64_t byte = from_hex(std::string(14, '0') + std::string(text.substr(i, 2)));
-    if (fmt::format("{:02x}", byte) != text.substr(i, 2)) return wrong;
-    bytes += static_cast<char>(byte);
-  }
-  base::ByteReader from(bytes);
+  const std::optional<std::string> bytes = bytes_of_hex(text);
+  if (!bytes) return wrong;
+  base::ByteReader from(*bytes);
   Position out;
   out.rollup = std::string(from.text());
   out.name = std::string(from.text());
@@ -404,19 +392,8 @@ int compare_labels(const std::vector<model::Label>& a, const std::vector<model::
 }
 
 absl::StatusOr<std::unique_ptr<CloudReader>> CloudReader::open(const std::string& path) {
-  absl::StatusOr<std::unique_ptr<Database>> database = Database::open(path, OpenMode::kReadOnly);
-  if (!database.ok()) {
-    return absl::Status(absl::IsUnavailable(database.status()) ? absl::StatusCode::kNotFound : database.status().code(),
-                        database.status().message());
-  }
-  absl::StatusOr<std::int64_t> version = (*database)->number("PRAGMA user_version");
-  if (!version.ok()) return version.status();
-  if (*version != kCloudSchemaVersion) {
-    return absl::FailedPreconditionError(fmt::format(
-        "{}: found schema version {}, expected {}: no cloud has written it yet, or one of another version of this "
-        "program",
-        path, *version, kCloudSchemaVersion));
-  }
+  absl::StatusOr<std::unique_ptr<Database>> database = open_cloud_file(path);
+  if (!database.ok()) return database.status();
   return std::unique_ptr<CloudReader>(new CloudReader(*std::move(database)));
 }
 

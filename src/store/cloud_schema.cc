@@ -168,6 +168,37 @@ CREATE TABLE lost_samples(
   PRIMARY KEY(node, reason, input)) WITHOUT ROWID;
 )sql";
 
+// New in version 3.
+constexpr char kSampleTables[] = R"sql(
+CREATE TABLE sample_metrics(
+  metric TEXT PRIMARY KEY,
+  current INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE sample_series(
+  id INTEGER PRIMARY KEY,
+  metric TEXT NOT NULL,
+  labels TEXT NOT NULL,
+  key BLOB NOT NULL,
+  UNIQUE(metric, key));
+
+CREATE TABLE sample_blocks(
+  id INTEGER PRIMARY KEY,
+  series INTEGER NOT NULL REFERENCES sample_series(id),
+  hour_ns INTEGER NOT NULL,
+  first_ns INTEGER NOT NULL,
+  last_ns INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  samples BLOB NOT NULL);
+CREATE INDEX sample_blocks_by_hour ON sample_blocks(series, hour_ns);
+
+CREATE TABLE sample_tail(
+  id INTEGER PRIMARY KEY,
+  count INTEGER NOT NULL,
+  samples BLOB NOT NULL);
+
+ALTER TABLE lost_chunks ADD COLUMN raw_samples INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 // CROSS JOIN keeps SQLite to this order of loops: names first, then one range of the big table.
 std::string views() {
   return fmt::format(
@@ -280,6 +311,18 @@ absl::Status register_windows(Database& database, const model::TableDef& table, 
   return absl::OkStatus();
 }
 
+absl::Status register_samples(Database& database, const model::Plan& plan) {
+  absl::Status status = database.execute("UPDATE sample_metrics SET current=0");
+  if (!status.ok()) return status;
+  absl::StatusOr<Statement> put = database.prepare("INSERT OR REPLACE INTO sample_metrics VALUES(?1,1)");
+  if (!put.ok()) return put.status();
+  for (const model::RawStreamDef& raw : plan.raw_streams) {
+    status = put->bind_text(1, plan.fleet.metrics[raw.metric].name).run();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status register_steps(Database& database, const model::ForecastDef& forecast, CatalogTable& entry) {
   absl::StatusOr<Statement> put = database.prepare(
       "INSERT INTO forecast_steps(rollup,step,step_ns) VALUES(?1,?2,?3)"
@@ -298,18 +341,37 @@ absl::Status register_steps(Database& database, const model::ForecastDef& foreca
 
 }  // namespace
 
-std::string cloud_schema() { return std::string(kTables) + kTombstoneTables + views(); }
+std::string cloud_schema() { return std::string(kTables) + kTombstoneTables + kSampleTables + views(); }
 
 absl::Status upgrade_cloud_schema(Database& database) {
   absl::StatusOr<std::int64_t> version = database.number("PRAGMA user_version");
   if (!version.ok()) return version.status();
-  if (*version != 1) return absl::OkStatus();
+  if (*version < 1 || *version >= kCloudSchemaVersion) return absl::OkStatus();
   absl::StatusOr<Transaction> transaction = Transaction::begin(database);
   if (!transaction.ok()) return transaction.status();
-  absl::Status status = database.execute(kTombstoneTables);
-  if (status.ok()) status = database.execute("PRAGMA user_version=2");
+  absl::Status status;
+  if (*version < 2) status = database.execute(kTombstoneTables);
+  if (status.ok()) status = database.execute(kSampleTables);
+  if (status.ok()) status = database.execute(fmt::format("PRAGMA user_version={}", kCloudSchemaVersion));
   if (!status.ok()) return status;
   return transaction->commit();
+}
+
+absl::StatusOr<std::unique_ptr<Database>> open_cloud_file(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<Database>> database = Database::open(path, OpenMode::kReadOnly);
+  if (!database.ok()) {
+    return absl::Status(absl::IsUnavailable(database.status()) ? absl::StatusCode::kNotFound : database.status().code(),
+                        database.status().message());
+  }
+  absl::StatusOr<std::int64_t> version = (*database)->number("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  if (*version != kCloudSchemaVersion) {
+    return absl::FailedPreconditionError(fmt::format(
+        "{}: found schema version {}, expected {}: no cloud has written it yet, or one of another version of this "
+        "program",
+        path, *version, kCloudSchemaVersion));
+  }
+  return database;
 }
 
 std::string definition_text(const model::Plan& plan, const model::TableDef& table) {
@@ -343,6 +405,8 @@ absl::StatusOr<Catalog> register_plan(Database& database, const model::Plan& pla
     if (!status.ok()) return status;
     catalog[table.name] = std::move(entry);
   }
+  status = register_samples(database, plan);
+  if (!status.ok()) return status;
   for (const model::ForecastDef& forecast : plan.forecasts) {
     status = register_steps(database, forecast, *catalog[plan.tables[forecast.table].name]);
     if (!status.ok()) return status;

@@ -12,14 +12,17 @@
 
 namespace orla::store {
 
-inline constexpr std::int64_t kCloudSchemaVersion = 2;
+inline constexpr std::int64_t kCloudSchemaVersion = 3;
 inline constexpr char kCloudFileName[] = "cloud.sqlite";
 
 // The SQL that makes an empty file one of ours.
 std::string cloud_schema();
 
-// Brings a file of version 1 to this version; leaves any other as it is.
+// Brings a file of an earlier version to this one; leaves any other as it is.
 absl::Status upgrade_cloud_schema(Database& database);
+
+// To read. NotFound when there is no such file, FailedPrecondition when it is of another version.
+absl::StatusOr<std::unique_ptr<Database>> open_cloud_file(const std::string& path);
 
 // Everything a window of the table depends on beside the samples, as text: a table that is defined anew gets new rows.
 std::string definition_text(const model::Plan& plan, const model::TableDef& table);

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "model/batch.h"
 #include "model/chunk.h"
 #include "model/loss.h"
 
@@ -92,6 +93,9 @@ struct CloudCommit {
   std::vector<std::pair<std::string, model::Time>> publication;  // per table
   std::vector<std::pair<std::string, model::Time>> anchors;      // per table: where its steps are numbered from
   std::vector<StepProgress> steps;
+  // Raw samples, appended in this order; the series of a run is an index into sample_series.
+  std::vector<model::Series> sample_series;
+  std::vector<model::Batch> samples;
 };
 
 struct CloudRecovery {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ constexpr std::uint64_t from_column(std::int64_t v) { return static_cast<std::ui
 std::string hex(std::uint64_t v);
 std::string hex(model::Epoch epoch);
 std::string hex(const base::Digest& digest);
+
+// Any bytes, two digits each, and back; nothing when the text is no such.
+std::string hex_of_bytes(std::string_view bytes);
+std::optional<std::string> bytes_of_hex(std::string_view text);
 
 // The inverse; text that hex() does not write reads as 0.
 std::uint64_t from_hex(std::string_view text);

@@ -23,7 +23,8 @@ enum Tag : std::uint8_t {
   kTail,
   kLost,
   kGroups,
-  kSynced
+  kSynced,
+  kRawTombstone
 };
 
 void put_digest(base::ByteWriter& to, const base::Digest& digest) {
@@ -123,6 +124,10 @@ bool get_section(Change& change, std::uint8_t tag, base::ByteReader& from) {
     case kTombstone:
       change.tombstones.push_back(get_tombstone(from));
       return true;
+    case kRawTombstone:
+      change.tombstones.push_back(get_tombstone(from));
+      change.tombstones.back().raw_samples = from.varint();
+      return true;
     case kTrim:
       change.trim = from.varint();
       return true;
@@ -197,8 +202,9 @@ std::string encode_change(const Change& change) {
   if (change.tail) put_tail(to, kTail, *change.tail);
   if (change.synced) put_tail(to, kSynced, *change.synced);
   for (const model::Tombstone& tombstone : change.tombstones) {
-    to.u8(kTombstone);
+    to.u8(tombstone.raw_samples > 0 ? kRawTombstone : kTombstone);
     put_tombstone(to, tombstone);
+    if (tombstone.raw_samples > 0) to.varint(tombstone.raw_samples);
   }
   if (change.meta) {
     to.u8(kMeta);
@@ -303,6 +309,10 @@ std::string encode_facts(const ChunkFacts& facts, const EdgeFormat& format) {
   model::EdgeState inputs;
   inputs.inputs = facts.inputs;
   to.text(format.encode_state(inputs));
+  if (facts.raw_sealed > 0) {
+    to.varint(facts.raw_samples);
+    to.varint(facts.raw_sealed);
+  }
   return out;
 }
 
@@ -315,9 +325,14 @@ absl::StatusOr<ChunkFacts> decode_facts(std::string_view bytes, const EdgeFormat
   out.rows = from.varint();
   for (std::uint64_t n = from.varint(); n > 0 && !from.failed(); --n) out.sealed.push_back(from.varint());
   const std::string_view inputs = from.text();
+  if (from.left() > 0) {
+    out.raw_samples = from.varint();
+    out.raw_sealed = from.varint();
+  }
   if (!from.finished()) return unreadable("the facts of a chunk");
   if (part == FactsPart::kRowsOnly) {
     out.sealed.clear();
+    out.raw_sealed = 0;
     return out;
   }
   absl::StatusOr<model::EdgeState> state = format.decode_state(inputs);
@@ -327,7 +342,7 @@ absl::StatusOr<ChunkFacts> decode_facts(std::string_view bytes, const EdgeFormat
 }
 
 model::Tombstone tombstone_of(model::Sequence sequence, std::string reason, const ChunkFacts& facts) {
-  return {sequence, sequence, std::move(reason), facts.samples, facts.from, facts.to};
+  return {sequence, sequence, std::move(reason), facts.samples, facts.from, facts.to, facts.raw_samples};
 }
 
 }  // namespace orla::store

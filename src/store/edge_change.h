@@ -11,6 +11,7 @@
 //    7 opened     text boot, u8 fsync (0 on, 1 off, 2 delayed), u8 reopen
 //    8 closed     no fields: everything before is on disk
 //    9 latest     text ChunkFacts of the newest chunk sealed
+//   14 tombstone  as 4, then varint raw samples, > 0
 //   10 tail       varint segment, varint bytes: where the outbox ends
 //   13 synced     varint segment, varint bytes: as far as that the outbox was durable (fsync on: all of it)
 //   12 groups     varint number of the first, text encoded EdgeState with nothing but groups; first 0 replaces all
@@ -19,7 +20,7 @@
 //   ChunkHeader   varint sequence, u64 epoch, text node, 2x u64 chain_before, 2x u64 chain_after, u8 lost,
 //                 text ChunkFacts, text OriginNote (encoded by EdgeFormat)
 //   ChunkFacts    samples, u64 from, u64 to, varint rows, varint n, n varints sealed, text inputs (an encoded EdgeState
-//                 with nothing but them)
+//                 with nothing but them); when a metric is kept raw: varint raw_samples, varint raw_sealed
 //   samples       varint n, n times: text key, varint count
 #pragma once
 

@@ -191,6 +191,9 @@ class Rebuilder {
       if (!gap_.empty()) invent(meta, header->facts, header->chain_before);
       chain_ = header->chain_after;
       sealed_ = totals(header->facts);
+      if (const absl::StatusOr<ChunkFacts> all = decode_facts(header->facts, format_, FactsPart::kAll); all.ok()) {
+        raw_sealed_ = all->raw_sealed;
+      }
       sealed_known_ = true;
       if (chunk.place.segment != 0) ++image_.live[chunk.place.segment];
       image_.kept.emplace(s, std::move(chunk));
@@ -208,6 +211,11 @@ class Rebuilder {
         if (total > elsewhere) facts.samples.emplace_back(key, total - elsewhere);
       }
       std::sort(facts.samples.begin(), facts.samples.end());
+      if (const absl::StatusOr<ChunkFacts> all = decode_facts(next, format_, FactsPart::kAll); all.ok()) {
+        const std::uint64_t elsewhere = raw_sealed_ + own->raw_samples;
+        facts.raw_samples = all->raw_sealed - std::min(all->raw_sealed, elsewhere);
+        facts.raw_sealed = facts.raw_samples;
+      }
     }
     for (std::size_t i = 0; i < gap_.size(); ++i) {
       const base::Digest after = i + 1 == gap_.size() ? until : base::chain(chain_, "lost");
@@ -231,6 +239,7 @@ class Rebuilder {
   std::vector<model::Sequence> gap_;
   base::Digest chain_;
   Counts sealed_;
+  std::uint64_t raw_sealed_ = 0;
   bool sealed_known_ = false;
 };
 

@@ -24,6 +24,8 @@ struct ChunkFacts {
   model::Time from = model::kMaxTime;                          // the slices of the rows lie in [from, to)
   model::Time to = model::kMinTime;
   std::uint64_t rows = 0;
+  std::uint64_t raw_samples = 0;  // of raw streams
+  std::uint64_t raw_sealed = 0;   // the same of all chunks up to and including it
   // The edge's inputs as of the chunk, and how many accepted samples of each are in chunks up to and including it: what
   // is gone on from when the whole journal is lost.
   std::vector<model::InputState> inputs;
@@ -31,10 +33,10 @@ struct ChunkFacts {
   friend bool operator==(const ChunkFacts&, const ChunkFacts&) = default;
 };
 
-// A chunk as kept: the range with its note, and the encoded rows. A tombstone has no rows, and says so in its note.
+// A chunk as kept: the range with its note, and the encoded content. A tombstone has none, and says so in its note.
 struct StoredChunk {
   model::Range range;
-  std::string rows;  // codec::encode_rows
+  std::string rows;  // codec::encode_content: rows, and raw samples
   ChunkFacts facts;
 };
 
@@ -68,7 +70,7 @@ struct EdgeCommit {
 struct OutboxEntry {
   model::Sequence sequence = 0;
   std::size_t bytes = 0;  // about what it takes on the wire
-  ChunkFacts facts;       // without inputs and sealed
+  ChunkFacts facts;       // without inputs and what is sealed
   // The rows are lost, found now, and no commit has said so yet: "damaged".
   bool lost = false;
   bool tombstone = false;  // committed as one

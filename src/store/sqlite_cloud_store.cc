@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<SqliteCloudStore>> SqliteCloudStore::open(const s
   if (status.ok()) status = upgrade_cloud_schema(**database);
   if (status.ok()) status = create_or_check_version(**database, kCloudSchemaVersion, cloud_schema());
   if (!status.ok()) return status;
-  std::unique_ptr<SqliteCloudStore> store(new SqliteCloudStore(std::move(*lock), std::move(*database)));
+  std::unique_ptr<SqliteCloudStore> store(new SqliteCloudStore(std::move(*lock), std::move(*database), std::move(options)));
 
   absl::StatusOr<Transaction> transaction = Transaction::begin(*store->database_);
   if (!transaction.ok()) return transaction.status();
@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<SqliteCloudStore>> SqliteCloudStore::open(const s
   if (!status.ok()) return status;
   store->catalog_ = *std::move(catalog);
   status = store->prepare();
+  if (status.ok()) status = store->samples_.prepare();
   if (status.ok()) status = store->load_groups();
   if (!status.ok()) return status;
   return store;
@@ -66,7 +67,7 @@ absl::Status SqliteCloudStore::prepare() {
        {&put_closed_, "INSERT OR REPLACE INTO closed_epochs VALUES(?1,?2,?3)"},
        {&drop_tombstones_, "DELETE FROM tombstones WHERE node=?1 AND epoch=?2"},
        {&put_tombstone_, "INSERT INTO tombstones VALUES(?1,?2,?3,?4)"},
-       {&put_lost_chunks_, "INSERT OR REPLACE INTO lost_chunks VALUES(?1,?2,?3)"},
+       {&put_lost_chunks_, "INSERT OR REPLACE INTO lost_chunks VALUES(?1,?2,?3,?4)"},
        {&put_lost_samples_, "INSERT OR REPLACE INTO lost_samples VALUES(?1,?2,?3,?4)"},
        {&put_state_, "INSERT INTO states(node,snapshot,bytes) VALUES(?1,?2,?3)"},
        {&drop_states_, "DELETE FROM states WHERE node=?1"},
@@ -139,6 +140,7 @@ absl::Status SqliteCloudStore::commit(const CloudCommit& commit) {
   if (!transaction.ok()) return transaction.status();
   absl::Status status = write(commit);
   if (status.ok()) status = transaction->commit();
+  status.ok() ? samples_.kept() : samples_.given_up();
   if (!status.ok()) {
     // The numbers given out are not in the file.
     for (const auto& [rollup, key] : new_groups_) {
@@ -175,6 +177,7 @@ absl::Status SqliteCloudStore::write(const CloudCommit& commit) {
   if (status.ok()) status = write_forecasts(commit);
   if (status.ok()) status = write_parked(commit);
   if (status.ok()) status = write_progress(commit);
+  if (status.ok()) status = samples_.write(commit.sample_series, commit.samples);
   return status;
 }
 
@@ -228,7 +231,11 @@ absl::Status SqliteCloudStore::write_origin(const OriginRow& origin) {
   if (status.ok()) status = write_tombstones(node, origin.cursor.epoch, origin.cursor.tombstones);
   for (const model::Loss& loss : origin.losses) {
     if (!status.ok()) return status;
-    status = put_lost_chunks_.bind_text(1, node).bind_text(2, loss.reason).bind(3, to_column(loss.chunks)).run();
+    status = put_lost_chunks_.bind_text(1, node)
+                 .bind_text(2, loss.reason)
+                 .bind(3, to_column(loss.chunks))
+                 .bind(4, to_column(loss.raw_samples))
+                 .run();
     for (const auto& [input, samples] : loss.samples) {
       if (!status.ok()) return status;
       status = put_lost_samples_.bind_text(1, node)

@@ -12,6 +12,7 @@
 #include "model/plan.h"
 #include "store/cloud_schema.h"
 #include "store/cloud_store.h"
+#include "store/sample_table.h"
 #include "store/sqlite.h"
 
 namespace orla::store {
@@ -19,6 +20,8 @@ namespace orla::store {
 struct CloudStoreOptions {
   Fsync fsync = Fsync::kOn;
   std::int64_t max_bytes = 0;  // of the file; a commit beyond it is ResourceExhausted. 0 = until the disk is full
+  SampleFormat samples = {};   // without one, commits have no raw samples
+  TailBounds tail = {};
 };
 
 class SqliteCloudStore final : public CloudStore {
@@ -39,8 +42,10 @@ class SqliteCloudStore final : public CloudStore {
  private:
   using Groups = absl::flat_hash_map<std::string, std::int64_t>;  // key -> number
 
-  SqliteCloudStore(base::FileLock lock, std::unique_ptr<Database> database)
-      : lock_(std::move(lock)), database_(std::move(database)) {}
+  SqliteCloudStore(base::FileLock lock, std::unique_ptr<Database> database, CloudStoreOptions options)
+      : lock_(std::move(lock)),
+        database_(std::move(database)),
+        samples_(*database_, std::move(options.samples), options.tail) {}
   absl::Status prepare();
   absl::Status load_groups();
   absl::Status write(const CloudCommit& commit);
@@ -59,6 +64,7 @@ class SqliteCloudStore final : public CloudStore {
 
   base::FileLock lock_;
   std::unique_ptr<Database> database_;
+  SampleTable samples_;
   Catalog catalog_;
   absl::flat_hash_map<std::int64_t, Groups> groups_;                     // by rollup number
   absl::flat_hash_map<std::int64_t, std::vector<model::Label>> labels_;  // by group number

@@ -77,29 +77,35 @@ void EdgeEngine::add_group(GroupDef group, std::size_t stream) {
   group_streams_.push_back(stream);
 }
 
-// The first of the series' slots, one per stream of the metric; nothing when a group it needs is beyond the limit.
-std::optional<std::uint32_t> EdgeEngine::place(const model::Series& series, std::size_t metric) {
+// The series' slots, one per stream of the metric, and its raw group; nothing when a group it needs is beyond the limit.
+std::optional<EdgeEngine::Placed> EdgeEngine::place(const model::Series& series, std::size_t metric) {
   const std::vector<std::size_t>& streams = metrics_[metric].streams;
   std::vector<GroupDef> needed;
+  for (const std::size_t stream : streams) needed.push_back(group_of(series, plan_.streams[stream]));
+  if (metrics_[metric].raw != nullptr) needed.push_back(model::raw_group(*metrics_[metric].raw, series));
   std::vector<std::uint32_t> known;
   std::size_t missing = 0;
-  for (const std::size_t stream : streams) {
-    needed.push_back(group_of(series, plan_.streams[stream]));
-    const auto found = group_numbers_.find(model::identity(needed.back()));
+  for (const GroupDef& group : needed) {
+    const auto found = group_numbers_.find(model::identity(group));
     known.push_back(found == group_numbers_.end() ? kNone : found->second);
     if (known.back() == kNone) ++missing;
   }
   if (missing > 0 && groups_.size() + missing > limits_.groups) return std::nullopt;
-  const auto first = static_cast<std::uint32_t>(slots_.size());
-  for (std::size_t k = 0; k < streams.size(); ++k) {
+  Placed placed;
+  placed.slots = static_cast<std::uint32_t>(slots_.size());
+  for (std::size_t k = 0; k < needed.size(); ++k) {
     std::uint32_t group = known[k];
     if (group == kNone) {
       group = static_cast<std::uint32_t>(groups_.size());
-      add_group(std::move(needed[k]), streams[k]);
+      const std::size_t stream = k < streams.size() ? streams[k] : stream_of(needed[k]);
+      add_group(std::move(needed[k]), stream);
     }
-    slots_.push_back(Slot{streams[k], model::GroupId{group}, nullptr});
+    if (k < streams.size())
+      slots_.push_back(Slot{streams[k], model::GroupId{group}, nullptr});
+    else
+      placed.raw = group;
   }
-  return first;
+  return placed;
 }
 
 std::uint32_t EdgeEngine::add_series(const model::Series& series, std::size_t metric) {
@@ -124,17 +130,19 @@ std::uint32_t EdgeEngine::define(const Input& input, const model::Series& series
   if (known != series_numbers_.end()) {
     Series& s = series_[known->second];
     if (s.slots == kNone) {
-      const std::optional<std::uint32_t> slots = place(series, metric);
-      if (!slots) return kGroupLimit;
-      s.slots = *slots;
+      const std::optional<Placed> placed = place(series, metric);
+      if (!placed) return kGroupLimit;
+      s.slots = placed->slots;
+      s.raw = placed->raw;
     }
     return known->second;
   }
   if (series_.size() >= limits_.series) return kSeriesLimit;
-  const std::optional<std::uint32_t> slots = place(series, metric);
-  if (!slots) return kGroupLimit;
+  const std::optional<Placed> placed = place(series, metric);
+  if (!placed) return kGroupLimit;
   const std::uint32_t number = add_series(series, metric);
-  series_[number].slots = *slots;
+  series_[number].slots = placed->slots;
+  series_[number].raw = placed->raw;
   return number;
 }
 
@@ -248,6 +256,9 @@ void EdgeEngine::accept_run(std::uint32_t series, const Columns& columns, std::s
   const auto fold_until = [&, times = times, values = values](std::size_t end) {
     if (from == end) return;
     fold(s, input, times.data() + from, values.data() + from, end - from);
+    if (s.raw != kNone)
+      raw_.add(model::GroupId{s.raw}, columns.batch, r, begin + static_cast<std::uint32_t>(from),
+               begin + static_cast<std::uint32_t>(end));
     in.state.ledger.aggregated += end - from;
     from = end;
   };
@@ -256,7 +267,7 @@ void EdgeEngine::accept_run(std::uint32_t series, const Columns& columns, std::s
     if (time < plain.from || time > plain.to || !std::isfinite(values[i])) [[unlikely]] {
       fold_until(i);
       from = i + 1;
-      decide_one(series, HeldSample{time, values[i] + 0.0, input}, rules);
+      decide_one(series, HeldSample{time, values[i], input}, rules);
       plain = s.acceptance.plain(rules);
       continue;
     }
@@ -306,6 +317,9 @@ void EdgeEngine::reject_held(std::uint32_t series) {
 
 // Carries out decisions_ and empties it.
 void EdgeEngine::settle(std::uint32_t series) {
+  const auto hash = [&](const HeldSample& sample) {  // -0.0 counts as 0.0
+    return model::sample_hash(identities_[series], sample.time, sample.value + 0.0);
+  };
   for (const Decision& decision : decisions_) {
     const HeldSample& sample = decision.sample;
     Input& from = inputs_[sample.input];
@@ -318,19 +332,21 @@ void EdgeEngine::settle(std::uint32_t series) {
         Series& s = series_[series];
         if (sample.time < s.from || sample.time >= s.to) locate(s, sample.time);
         fold(s, sample.input, &sample.time, &sample.value, 1);
+        if (s.raw != kNone)
+          raw_.add(model::GroupId{s.raw}, sample.time, sample.value, metrics_[s.metric].decimals);
         ++ledger.aggregated;
         accepted(from, sample.time);
         break;
       }
       case Verdict::kLate:
-        ledger.late.add(model::sample_hash(identities_[series], sample.time, sample.value));
+        ledger.late.add(hash(sample));
         break;
       case Verdict::kJump:
       case Verdict::kFuture:
       case Verdict::kNotFinite:
       case Verdict::kBadTime:
         ++ledger.rejected[reason(decision.verdict)];
-        ledger.rejected_set.add(model::sample_hash(identities_[series], sample.time, sample.value));
+        ledger.rejected_set.add(hash(sample));
         break;
     }
   }

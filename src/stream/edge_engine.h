@@ -23,6 +23,7 @@
 #include "model/plan.h"
 #include "stream/acceptance.h"
 #include "stream/open_rows.h"
+#include "stream/raw_samples.h"
 #include "stream/tally.h"
 
 namespace orla::stream {
@@ -41,7 +42,7 @@ enum class SealScope : std::uint8_t {
   kEverything,  // all open rows
 };
 enum class SealWhen : std::uint8_t {
-  kSomethingNew,  // rows, or a slice's end was published
+  kSomethingNew,  // rows, raw samples, or a slice's end was published
   kAlways,
 };
 
@@ -57,7 +58,11 @@ struct Sealed {
   // Parallel to ledgers: accepted samples that are not open any more.
   std::vector<std::uint64_t> sealed;
   static constexpr std::uint32_t kRepeats = UINT32_MAX;
+  // Of metrics that are kept raw: every sample accepted since the last seal, whatever became of its rows.
+  std::vector<RawBatch> raw;
 };
+// Samples of one RawBatch: some 50 KB as they are sent, at most 1 MiB.
+inline constexpr std::size_t kRawBatchSamples = std::size_t{1} << 16;
 
 // Not thread-safe. `plan` outlives it.
 class EdgeEngine {
@@ -107,6 +112,8 @@ class EdgeEngine {
   // Last sequence number of a producer; 0: none. `input` as in apply().
   std::uint64_t producer_sequence(std::size_t input, std::string_view producer) const;
   std::size_t open_rows() const { return rows_.size(); }
+  // Those the next seal takes.
+  std::size_t raw_samples() const { return raw_.size(); }
   // Sorted by metric: those that this edge's inputs can produce and a rollup wants. Never goes back.
   std::vector<model::Publication> publications();
 
@@ -129,6 +136,7 @@ class EdgeEngine {
     model::Duration allowed_lateness{};
     int decimals = 0;
     model::Duration boundary{};  // every slice's end is a multiple of it
+    const model::RawStreamDef* raw = nullptr;
     bool fed = false;            // declared or seen: it has a publication
     model::Time publication = model::kMinTime;
     bool publication_changed = false;    // since take_changes()
@@ -161,8 +169,13 @@ class EdgeEngine {
     std::uint64_t generation = 0;  // of the rows
     std::size_t metric = 0;        // kNoMetric: no rollup wants it any more
     std::uint32_t slots = kNone;   // first in slots_, one per stream of the metric; kNone: not placed yet
+    std::uint32_t raw = kNone;     // its group in the metric's raw stream; kNone: there is none, or not placed yet
     std::uint32_t input = 0;       // index into inputs_ of the one that delivered it last
     bool changed = false;          // since take_changes()
+  };
+  struct Placed {
+    std::uint32_t slots = kNone;
+    std::uint32_t raw = kNone;
   };
   static constexpr std::size_t kNoMetric = SIZE_MAX;
   // What a batch is to the fast path.
@@ -176,7 +189,7 @@ class EdgeEngine {
   absl::Status check(const Input& input, const model::InputBatch& batch) const;
   absl::Status check_producer(const Input& input, const model::InputBatch& batch) const;
   std::uint32_t define(const Input& input, const model::Series& series);
-  std::optional<std::uint32_t> place(const model::Series& series, std::size_t metric);
+  std::optional<Placed> place(const model::Series& series, std::size_t metric);
   std::uint32_t add_series(const model::Series& series, std::size_t metric);
   void add_group(model::GroupDef group, std::size_t stream);
   void accept_run(std::uint32_t series, const Columns& columns, std::size_t run, std::uint32_t begin);
@@ -195,6 +208,8 @@ class EdgeEngine {
   void accept(Input& input, const Columns& columns);
   std::uint32_t tally_short_run(std::uint32_t series, const Columns& columns, std::size_t run);
   std::uint32_t tally_long_run(std::uint32_t series, const Columns& columns, std::size_t run);
+  void keep_raw(std::uint32_t series, const model::Batch& batch, std::size_t run, std::uint32_t begin,
+                std::uint32_t end);
   bool touch(std::uint32_t series, const Columns& columns, model::Time time);
   void settle_tally(std::uint32_t series);
   void settle_tallies();
@@ -250,6 +265,9 @@ class EdgeEngine {
   std::vector<model::GroupDef> groups_;
   std::vector<std::size_t> group_streams_;  // by GroupId: index into streams_
   absl::flat_hash_map<std::string, std::uint32_t> group_numbers_;
+
+  RawSamples raw_;
+  bool keeps_raw_ = false;  // of some metric
 
   OpenRows rows_;
   std::uint64_t generation_ = 1;  // rises when rows are taken: cached row pointers are then void

@@ -85,6 +85,12 @@ void EdgeEngine::settle_tallies() {
   touched_.clear();
 }
 
+void EdgeEngine::keep_raw(std::uint32_t series, const Batch& batch, std::size_t run, std::uint32_t begin,
+                          std::uint32_t end) {
+  const std::uint32_t group = series_[series].raw;
+  if (group != kNone) raw_.add(model::GroupId{group}, batch, run, begin, end);
+}
+
 // Decides and folds all samples of a batch.
 void EdgeEngine::accept(Input& input, const Columns& columns) {
   const Batch& batch = columns.batch;
@@ -103,6 +109,7 @@ void EdgeEngine::accept(Input& input, const Columns& columns) {
       if (tally.takes(time, columns) && tally.add(time, v)) [[likely]] {
         ++tallied;
         newest = std::max(newest, time);
+        if (keeps_raw_) keep_raw(series, batch, r, run.begin, run.end);
         continue;
       }
     }
@@ -123,6 +130,7 @@ void EdgeEngine::accept(Input& input, const Columns& columns) {
           done = count < kLongRun ? tally_short_run(series, columns, r) : tally_long_run(series, columns, r);
         if (done > 0) newest = std::max(newest, columns.time(r, run.begin + done - 1));
         tallied += done;
+        if (keeps_raw_ && done > 0) keep_raw(series, batch, r, run.begin, run.begin + done);
         if (done < count) accept_run(series, columns, r, run.begin + done);
     }
   }

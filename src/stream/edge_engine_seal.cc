@@ -180,7 +180,9 @@ std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
     else
       take_rows(i, metrics_[stream.metric].publication, sealed);
   }
-  if (when == SealWhen::kSomethingNew && sealed.rows.empty() && !boundary_moved()) return std::nullopt;
+  if (when == SealWhen::kSomethingNew && sealed.rows.empty() && raw_.size() == 0 && !boundary_moved())
+    return std::nullopt;
+  sealed.raw = raw_.take(kRawBatchSamples);
   if (everything) taken_everything_ = true;
   for (Metric& metric : metrics_) metric.told = boundary(metric);
   sort_rows(sealed.rows, sealed.counted);

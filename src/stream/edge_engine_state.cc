@@ -28,6 +28,8 @@ void EdgeEngine::clear() {
   group_streams_.clear();
   group_numbers_.clear();
   rows_ = OpenRows();
+  raw_.clear();
+  keeps_raw_ = !plan_.raw_streams.empty();
   changed_series_.clear();
   known_series_ = known_groups_ = 0;
   producer_count_ = 0;
@@ -51,6 +53,7 @@ void EdgeEngine::clear() {
     metric.disorder = spec.disorder;
     metric.allowed_lateness = spec.allowed_lateness;
     metric.decimals = spec.decimals;
+    metric.raw = plan_.raw_stream(m);
     for (const std::size_t s : metric.streams)
       metric.boundary = model::Duration(std::gcd(metric.boundary.count(), plan_.streams[s].slice.count()));
     metrics_by_name_.push_back(m);
