@@ -175,6 +175,8 @@ int Runner::run(const Seeds& seeds, const std::optional<std::vector<std::size_t>
         {all.journal_checks, "journals at their bound"},
         {all.refused, "samples refused at the bound of an outbox"},
         {all.memory_dropped, "chunks dropped by memory edges"},
+        {all.raw_samples, "raw samples"},
+        {all.raw_lost, "raw samples lost"},
         {all.lagging, "publications beside a lagging series"},
         {all.returns, "returns to the preferred parent"}};
     for (const auto& [count, what] : rare) {

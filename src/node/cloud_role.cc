@@ -386,6 +386,7 @@ void CloudRole::fill(NodeStatus& status) const {
     cloud.tables.push_back({plan_.tables[i].name, engine_->publication(i)});
   }
   cloud.rows_folded = rows_folded_;
+  cloud.samples_kept = samples_kept_;
   cloud.windows_written = windows_written_;
   cloud.forecasts_written = forecasts_written_;
   cloud.commits = commits_;

@@ -25,6 +25,8 @@ struct Sums {
   std::uint64_t tombstones = 0;
   std::map<std::string, std::uint64_t> samples;       // by input, of chunks whose rows are there
   std::map<std::string, std::uint64_t> lost_samples;  // of the others
+  std::uint64_t raw_samples = 0;                      // of metrics kept raw, likewise
+  std::uint64_t lost_raw_samples = 0;
   model::Time from = model::kMaxTime;
   model::Time to = model::kMinTime;
 };
@@ -37,6 +39,7 @@ Sums sums_of(const OutboxReport& report) {
     out.tombstones += entry.tombstone ? 1 : 0;
     const bool there = !entry.lost && !entry.tombstone;
     for (const auto& [key, n] : entry.facts.samples) (there ? out.samples : out.lost_samples)[key] += n;
+    (there ? out.raw_samples : out.lost_raw_samples) += entry.facts.raw_samples;
     if (!there) continue;
     out.bytes += entry.bytes;
     out.rows += entry.facts.rows;
@@ -101,12 +104,14 @@ std::string outbox_table(const OutboxReport& report) {
   out += fmt::format("{:<14} {} in {} bytes, {} rows\n", "chunks kept", grouped(sums.chunks), grouped(sums.bytes),
                      grouped(sums.rows));
   for (const auto& [key, n] : sums.samples) out += fmt::format("{:<14} {} of {}\n", "samples", grouped(n), key);
+  if (sums.raw_samples > 0) out += fmt::format("{:<14} {}\n", "raw samples", grouped(sums.raw_samples));
   out += fmt::format("{:<14} {}\n", "times", range_text(sums));
   if (sums.tombstones > 0) out += fmt::format("{:<14} {} chunks\n", "tombstones", grouped(sums.tombstones));
   if (sums.lost > 0) out += fmt::format("{:<14} {} chunks\n", "lost", grouped(sums.lost));
   for (const auto& [key, n] : sums.lost_samples) {
     out += fmt::format("{:<14} {} of {}\n", "lost samples", grouped(n), key);
   }
+  if (sums.lost_raw_samples > 0) out += fmt::format("{:<14} {}\n", "lost raw", grouped(sums.lost_raw_samples));
   out += fmt::format("{:<14} {}\n", "journal",
                      report.recovery.without_journal
                          ? "lost: inputs go on where the newest chunk left them, open samples are dropped"
@@ -147,6 +152,8 @@ std::string outbox_json(const OutboxReport& report) {
                     {"tombstones", sums.tombstones},
                     {"lost", sums.lost},
                     {"lost_samples", sums.lost_samples},
+                    {"raw_samples", sums.raw_samples},
+                    {"lost_raw_samples", sums.lost_raw_samples},
                     {"journal_changes", report.recovery.journal.size()},
                     {"journal_lost", report.recovery.without_journal.has_value()},
                     {"files", files},

@@ -108,6 +108,7 @@ struct CloudStatus {
   std::vector<OriginStatus> origins;
   std::vector<TableStatus> tables;
   std::uint64_t rows_folded = 0;
+  std::uint64_t samples_kept = 0;  // raw ones, written to the store
   std::uint64_t windows_written = 0;
   std::uint64_t forecasts_written = 0;
   std::uint64_t commits = 0;

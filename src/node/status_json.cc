@@ -67,7 +67,8 @@ json losses_json(const std::vector<model::Loss>& losses) {
   for (const model::Loss& loss : losses) {
     json samples = json::object();
     for (const auto& [input, n] : loss.samples) samples[input] = n;
-    out[loss.reason] = {{"chunks", loss.chunks}, {"samples", std::move(samples)}};
+    out[loss.reason] = {
+        {"chunks", loss.chunks}, {"samples", std::move(samples)}, {"raw_samples", loss.raw_samples}};
   }
   return out;
 }
@@ -94,6 +95,7 @@ json cloud_json(const CloudStatus& cloud) {
           {"latest_forecasts", std::move(forecasts)},
           {"rollups", std::move(tables)},
           {"rows_folded", cloud.rows_folded},
+          {"samples_kept", cloud.samples_kept},
           {"windows_written", cloud.windows_written},
           {"forecasts_written", cloud.forecasts_written},
           {"commits", cloud.commits},

@@ -85,6 +85,12 @@ void losses(MetricsWriter& out, const CloudStatus& cloud) {
       out.sample({{"node", origin.node}, {"reason", loss.reason}}, loss.chunks);
     }
   }
+  out.family("orla_lost_raw_samples_total", "counter", "Samples of metrics kept raw in these chunks.");
+  for (const OriginStatus& origin : cloud.origins) {
+    for (const model::Loss& loss : origin.losses) {
+      if (loss.raw_samples > 0) out.sample({{"node", origin.node}, {"reason", loss.reason}}, loss.raw_samples);
+    }
+  }
   out.family("orla_lost_samples_total", "counter", "Accepted samples in these chunks, by input.");
   for (const OriginStatus& origin : cloud.origins) {
     for (const model::Loss& loss : origin.losses) {
@@ -170,6 +176,7 @@ std::string status_metrics(const NodeStatus& s) {
     number("orla_chunks_pending", "gauge", "Chunks received and not yet applied.", s.chunks->pending);
   }
   if (s.cloud) {
+    number("orla_samples_kept_total", "counter", "Raw samples written to the store.", s.cloud->samples_kept);
     number("orla_rows_folded_total", "counter", "Partials folded into windows.", s.cloud->rows_folded);
     number("orla_windows_written_total", "counter", "Window rows written.", s.cloud->windows_written);
     number("orla_forecasts_written_total", "counter", "Forecast rows written.", s.cloud->forecasts_written);

@@ -125,8 +125,9 @@ void cloud_section(std::string& out, const CloudStatus& cloud) {
   }
   for (const OriginStatus& origin : cloud.origins) {
     for (const model::Loss& loss : origin.losses) {
-      out += fmt::format("<p class=\"bad\">{} lost {} samples for good ({}, {} chunks)</p>\n", escape(origin.node),
-                         grouped(model::lost_samples(loss)), escape(loss.reason), grouped(loss.chunks));
+      out += fmt::format("<p class=\"bad\">{} lost {} samples for good ({}, {} chunks{})</p>\n", escape(origin.node),
+                         grouped(model::lost_samples(loss)), escape(loss.reason), grouped(loss.chunks),
+                         loss.raw_samples > 0 ? fmt::format(", {} raw samples", grouped(loss.raw_samples)) : "");
     }
   }
   out += "<h2>Rollups</h2>\n";

@@ -153,6 +153,12 @@ std::string summary_text(const UpSummary& s) {
         : r.windows_compared == 0 ? "NOTHING WAS COMPARED"
                                   : "DIFFERENT");
   }
+  if (s.verified && s.verified->raw_series_compared + s.verified->raw_series_different > 0) {
+    const verify::Report& r = *s.verified;
+    out += fmt::format("verify: {} raw samples of {} series compared, {} series different: {}\n",
+                       grouped(r.raw_samples_compared), grouped(r.raw_series_compared),
+                       grouped(r.raw_series_different), r.raw_series_different == 0 ? "all there" : "DIFFERENT");
+  }
   if (!s.verify_error.empty()) out += fmt::format("verify: not possible: {}\n", s.verify_error);
   for (const std::string& error : s.errors) out += fmt::format("error: {}\n", error);
   return out;
@@ -176,6 +182,9 @@ std::string summary_json(const UpSummary& s) {
     out["windows_extra"] = r.windows_extra;
     out["inputs_compared"] = r.inputs_compared;
     out["inputs_different"] = r.inputs_different;
+    out["raw_samples_compared"] = r.raw_samples_compared;
+    out["raw_series_compared"] = r.raw_series_compared;
+    out["raw_series_different"] = r.raw_series_different;
     out["examples"] = r.examples;
     out["warnings"] = r.warnings;
   }

@@ -4,10 +4,42 @@
 
 #include "absl/strings/str_cat.h"
 #include "node/generator_rows.h"
+#include "node/sample_format.h"
 #include "store/cloud_reader.h"
+#include "store/sample_reader.h"
 #include "verify/csv_rows.h"
 
 namespace orla::node {
+
+namespace {
+
+// What the cloud has of the metrics that are kept raw.
+absl::Status add_samples(const model::Plan& plan, const std::string& cloud_file, verify::Comparison& comparison) {
+  if (plan.raw_streams.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<store::SampleReader>> reader =
+      store::SampleReader::open(cloud_file, sample_format());
+  if (!reader.ok()) return reader.status();
+  for (const model::RawStreamDef& raw : plan.raw_streams) {
+    model::Series series{plan.fleet.metrics[raw.metric].name, {}};
+    std::string identity;
+    const absl::Status status = (*reader)->samples({series.metric, {}, {}, {}, UINT64_MAX, ""}, [&](const auto& some) {
+      if (identity.empty() || series.labels != some.labels) {
+        series.labels = some.labels;
+        identity = model::identity(series);
+      }
+      model::SetDigest digest;
+      for (std::size_t i = 0; i < some.times.size(); ++i) {
+        digest.add(verify::Oracle::raw_hash(identity, some.times[i], some.values[i]));
+      }
+      comparison.add(series, digest);
+      return store::Continue::kYes;
+    });
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<verify::Report> verify_fleet(const model::Plan& plan, const std::map<std::string, InputReport>& inputs,
                                             const std::string& cloud_file,
@@ -38,6 +70,7 @@ absl::StatusOr<verify::Report> verify_fleet(const model::Plan& plan, const std::
     return store::Continue::kYes;
   });
   if (!read.ok()) return read;
+  if (absl::Status status = add_samples(plan, cloud_file, comparison); !status.ok()) return status;
   for (const auto& [key, input] : inputs) comparison.add(key, input.ledger);
   return comparison.finish();
 }

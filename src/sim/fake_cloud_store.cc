@@ -45,6 +45,21 @@ void FakeCloudStore::apply(const store::CloudCommit& commit) {
   for (const auto& [table, time] : commit.anchors) cache_.anchors[table] = time;
   for (const store::StepProgress& step : commit.steps) cache_.steps[{step.table, step.step_ns}] = step;
   cache_.forecasts += commit.forecasts.size();
+  keep_samples(commit, cache_);
+}
+
+void FakeCloudStore::keep_samples(const store::CloudCommit& commit, CloudDisk& in) {
+  for (model::Batch batch : commit.samples) {
+    batch.make_plain();
+    for (const model::Batch::Run& run : batch.runs) {
+      const model::Series& series = commit.sample_series[model::index(run.series)];
+      const std::string identity = model::identity(series);
+      model::SetDigest& samples = in.samples.try_emplace(identity, verify::Oracle::RawSeries{series, {}}).first->second.samples;
+      for (std::uint32_t i = run.begin; i < run.end; ++i) {
+        samples.add(verify::Oracle::raw_hash(identity, batch.times[i], batch.values[i]));
+      }
+    }
+  }
 }
 
 std::string FakeCloudStore::look(const store::CloudCommit& commit) const {
@@ -84,7 +99,14 @@ std::string FakeCloudStore::look(const store::CloudCommit& commit) const {
 }
 
 absl::Status FakeCloudStore::commit(const store::CloudCommit& commit) {
-  if (absl::Status status = disk_.before_write("a commit"); !status.ok()) return status;
+  if (absl::Status status = disk_.before_write("a commit"); !status.ok()) {
+    if (disk_.bug == Bug::kKeepFailedSamples) {
+      // The planted bug: samples first, in a transaction of their own.
+      keep_samples(commit, cache_);
+      keep_samples(commit, kept_);
+    }
+    return status;
+  }
   ++commits_;
   if (disk_.bug == Bug::kCursorsApart) {
     // The planted bug: cursors first, in a transaction of their own.

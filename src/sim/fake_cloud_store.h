@@ -10,6 +10,7 @@
 
 #include "sim/fake_disk.h"
 #include "store/cloud_store.h"
+#include "verify/oracle.h"
 
 namespace orla::sim {
 
@@ -24,6 +25,7 @@ struct CloudDisk {
   std::map<std::string, model::Time> anchors;
   std::map<std::pair<std::string, std::int64_t>, store::StepProgress> steps;
   std::map<std::string, std::set<std::vector<model::Label>>> groups;
+  verify::Oracle::RawSamples samples;
   std::uint64_t forecasts = 0;
   std::string problem;  // the first commit that takes back what an earlier one said
 };
@@ -43,6 +45,7 @@ class FakeCloudStore final : public store::CloudStore {
 
  private:
   void apply(const store::CloudCommit& commit);
+  static void keep_samples(const store::CloudCommit& commit, CloudDisk& in);
   // What no commit may do, whatever happened.
   std::string look(const store::CloudCommit& commit) const;
 

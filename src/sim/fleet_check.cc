@@ -136,6 +136,7 @@ std::string FleetWorld::check_again() {
     }
   }
   if (cloud_disk_.windows.size() != windows_before_.size()) return "windows changed after one more start";
+  if (cloud_disk_.samples != samples_before_) return "raw samples changed after one more start";
   for (const auto& [key, row] : cloud_disk_.windows) {
     const auto before = windows_before_.find(key);
     if (before == windows_before_.end() || !(before->second.state == row.state)) {
@@ -194,6 +195,7 @@ std::string FleetWorld::check_windows() {
     refused = true;
     exercised_.refused += dropped->second;
   }
+  if (std::string wrong = journal_lost_ ? "" : check_samples(losses, ledgers); !wrong.empty()) return wrong;
   if (refused || journal_lost_) return "";
   for (auto& [key, ledger] : ledgers) {
     // What was lost was accepted before.
@@ -208,7 +210,10 @@ std::string FleetWorld::check_windows() {
     ledger.dropped.clear();
     comparison.add(key, as_expected(key, ledger));
   }
-  if (losses.unseen > 0) return check_counts(**oracle);
+  if (losses.unseen + losses.unseen_raw > 0) return check_counts(**oracle);
+  // Together they are what is expected.
+  for (const auto& [identity, kept] : cloud_disk_.samples) comparison.add(kept.series, kept.samples);
+  for (const auto& [identity, lost] : losses.raw) comparison.add(lost.series, lost.samples);
   const verify::Report report = comparison.finish();
   exercised_.windows = report.windows_compared;
   if (!report.passed()) {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "absl/time/time.h"
-#include "codec/rows.h"
+#include "codec/content.h"
 #include "sim/fleet_world.h"
 #include "verify/calendar.h"
 
@@ -20,12 +20,13 @@ bool FleetWorld::Losses::overlap(model::Time start, model::Time end) const {
 std::string FleetWorld::lose(const model::NodeName& node, const Witness::Chunk& chunk, Losses& losses) {
   ++losses.chunks;
   for (const auto& [key, count] : chunk.facts.samples) losses.samples[key] += count;
-  const absl::StatusOr<model::PartialRows> rows = codec::decode_rows(chunk.rows);
-  if (!rows.ok()) return fmt::format("the witness cannot read a chunk of {}", node);
+  const absl::StatusOr<model::Content> content = codec::decode_content(chunk.rows);
+  if (!content.ok()) return fmt::format("the witness cannot read a chunk of {}", node);
   absl::TimeZone zone;
   if (!absl::LoadTimeZone(plan_.fleet.zone, &zone)) return "no such zone";
   const std::vector<model::GroupDef>& groups = witness_.groups(node);
-  for (const model::PartialRow& row : *rows) {
+  if (std::string wrong = lose_samples(node, *content, losses); !wrong.empty()) return wrong;
+  for (const model::PartialRow& row : content->rows) {
     if (model::index(row.group) >= groups.size()) return fmt::format("the witness does not know a group of {}", node);
     const model::GroupDef& group = groups[model::index(row.group)];
     losses.slices.emplace_back(row.slice, row.slice + model::Duration(group.slice_ns));
@@ -43,7 +44,7 @@ std::string FleetWorld::lose(const model::NodeName& node, const Witness::Chunk& 
 
 FleetWorld::Losses FleetWorld::gather_losses() {
   Losses losses;
-  for (const auto& [name, samples] : watch_->tombstones()) {
+  for (const auto& [name, lost] : watch_->tombstones()) {
     const auto& [node, epoch, sequence] = name;
     const auto stands = [&, &s = sequence](const std::vector<model::SequenceRange>& ranges) {
       return std::any_of(ranges.begin(), ranges.end(),
@@ -61,10 +62,12 @@ FleetWorld::Losses FleetWorld::gather_losses() {
     if (plan_.fleet.node(node)->durability == model::Durability::kMemory) {
       // It never reached a disk, where it could be seen: there is only its own word.
       ++losses.chunks;
-      for (const auto& [key, count] : samples) {
+      for (const auto& [key, count] : lost.samples) {
         losses.samples[key] += count;
         losses.unseen += count;
       }
+      losses.raw_samples += lost.raw_samples;
+      losses.unseen_raw += lost.raw_samples;
       continue;
     }
     const Witness::Chunk* chunk = witness_.find(node, epoch, sequence);

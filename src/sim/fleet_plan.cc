@@ -172,7 +172,9 @@ absl::StatusOr<model::Plan> random_plan(base::Random& random) {
       "[[metric]]\nname = \"load\"\nunit = \"W\"\ndecimals = {}\ndisorder = \"{}\"\nallowed_lateness = \"{}\"\n",
       random.below(4), one_of<std::string>(random, {"0s", "30s", "5m"}),
       one_of<std::string>(random, {"0s", "1m", "1h"}));
-  text += kRollups;
+  std::string rollups = kRollups;
+  if (random.below(2) == 0) rollups.insert(rollups.find("slice = \"1m\""), "keep = \"raw\"\n");
+  text += rollups;
 
   model::ParsedFleet parsed = model::parse_fleet(text, "simulated.toml", [](std::string_view) { return std::nullopt; });
   if (!parsed.fleet) {

@@ -342,6 +342,7 @@ void FleetWorld::start_again() {
   say("-- everything is killed and starts once more");
   phase_ = Phase::kAgain;
   windows_before_ = cloud_disk_.windows;
+  samples_before_ = cloud_disk_.samples;
   for (const auto& machine : machines_) {
     die(*machine);
     start(*machine);

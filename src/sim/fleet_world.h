@@ -159,6 +159,9 @@ class FleetWorld {
     std::uint64_t chunks = 0;
     std::uint64_t unseen = 0;                                // samples of chunks that never were on a disk
     std::map<std::string, std::uint64_t> samples;            // by input
+    std::uint64_t raw_samples = 0;
+    std::uint64_t unseen_raw = 0;                            // of these, of chunks that never were on a disk
+    verify::Oracle::RawSamples raw;                          // the others
     std::map<CloudDisk::WindowKey, model::Partial> windows;  // of merge tables: what they would hold more
     std::vector<std::pair<model::Time, model::Time>> slices;
     bool overlap(model::Time start, model::Time end) const;
@@ -166,6 +169,9 @@ class FleetWorld {
   Losses gather_losses();
   std::string lose(const model::NodeName& node, const Witness::Chunk& chunk, Losses& losses);
   void add_windows(const Losses& losses, const verify::Oracle& oracle, verify::Comparison& comparison) const;
+  // fleet_samples.cc
+  std::string lose_samples(const model::NodeName& node, const model::Content& content, Losses& losses);
+  std::string check_samples(const Losses& losses, const std::map<std::string, model::Ledger>& ledgers);
   void lose_journal(const std::string& node);
   void say(const std::string& text);
   void problem(const std::string& text);
@@ -190,6 +196,7 @@ class FleetWorld {
   Phase phase_ = Phase::kFaults;
   base::SteadyTime healed_at_{};
   std::map<CloudDisk::WindowKey, store::WindowRow> windows_before_;  // before everything started once more
+  verify::Oracle::RawSamples samples_before_;                        // likewise
   bool journal_lost_ = false;  // of some edge, by faults: what was open there is gone, and nobody can tell its rows
   std::string problem_;
   Exercised exercised_;

@@ -30,6 +30,7 @@ constexpr std::array kBugs{
     BugInfo{Bug::kLoseState, "lose-state", "a memory edge's acceptance state is lost on the way"},
     BugInfo{Bug::kNoSnapshot, "no-snapshot", "an edge's journal is never replaced by a snapshot again"},
     BugInfo{Bug::kForgetLate, "forget-late", "the cloud is told of late samples without their set"},
+    BugInfo{Bug::kKeepFailedSamples, "keep-failed-samples", "raw samples of a commit that failed are kept"},
 };
 
 bool of_edge_store(Bug bug) {

@@ -30,6 +30,7 @@ enum class Bug : std::uint8_t {
   kLoseState,         // a memory edge's state entry is lost on the way
   kNoSnapshot,        // an edge never takes a snapshot again: its journal grows for ever
   kForgetLate,        // the cloud is told of late samples without their set
+  kKeepFailedSamples, // raw samples of a commit that failed are kept, and come again with it
 };
 
 struct BugInfo {

@@ -83,7 +83,7 @@ void Watch::from_edge(const model::NodeSpec& node, const model::Range& range) {
   }
   for (const model::Tombstone& tombstone : range.note.tombstones) {
     for (model::Sequence s = tombstone.first; s <= tombstone.last; ++s) {
-      tombstones_.insert_or_assign({range.node, range.epoch, s}, tombstone.samples);
+      tombstones_.insert_or_assign({range.node, range.epoch, s}, Lost{tombstone.samples, tombstone.raw_samples});
     }
   }
   Said& said = said_[{range.node, range.epoch}];

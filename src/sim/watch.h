@@ -48,7 +48,11 @@ class Watch {
   // Chunks that an edge sent as tombstones, and the samples that they say are lost, by input.
   using ChunkName = std::tuple<model::NodeName, model::Epoch, model::Sequence>;
   using Samples = std::vector<std::pair<std::string, std::uint64_t>>;
-  const std::map<ChunkName, Samples>& tombstones() const { return tombstones_; }
+  struct Lost {
+    Samples samples;
+    std::uint64_t raw_samples = 0;
+  };
+  const std::map<ChunkName, Lost>& tombstones() const { return tombstones_; }
 
   struct Peaks {
     std::uint64_t outbox_bytes = 0;
@@ -89,7 +93,7 @@ class Watch {
     base::Digest chain_after;
   };
   std::map<ChunkName, Sealed> sealed_;
-  std::map<ChunkName, Samples> tombstones_;
+  std::map<ChunkName, Lost> tombstones_;
   struct Said {
     model::Sequence sequence = 0;
     std::map<std::string, model::Time> publications;

@@ -122,6 +122,7 @@ void Comparison::pass_over_live(const model::Plan& plan) {
     for (const std::string& metric : model::metrics_of(input)) metrics.insert(metric);
   }
   if (live_inputs_.empty()) return;
+  raw_passed_over_ = metrics;
   std::string rollups;
   for (const model::TableDef& table : plan.tables) {
     if (!metrics.contains(plan.fleet.metrics[table.metric].name)) continue;
@@ -189,7 +190,43 @@ void Comparison::add(const std::string& input_key, const model::Ledger& reported
   example(fmt::format("input {}: {}", input_key, differences));
 }
 
+void Comparison::add(const model::Series& series, const model::SetDigest& samples) {
+  raw_.try_emplace(model::identity(series), Oracle::RawSeries{series, {}}).first->second.samples.add(samples);
+}
+
+void Comparison::compare_raw() {
+  const auto passed = [&](const model::Series& series) { return raw_passed_over_.contains(series.metric); };
+  for (const auto& [identity, expected] : oracle_.raw_series()) {
+    if (passed(expected.series) || expected.samples.count == 0) continue;
+    const auto found = raw_.find(identity);
+    if (found == raw_.end()) {
+      ++report_.raw_series_different;
+      example(fmt::format("raw samples of {}: are missing, expected {}", model::to_string(expected.series),
+                          expected.samples.count));
+      continue;
+    }
+    ++report_.raw_series_compared;
+    if (found->second.samples == expected.samples) {
+      report_.raw_samples_compared += expected.samples.count;
+      continue;
+    }
+    ++report_.raw_series_different;
+    example(fmt::format("raw samples of {}: {} are there, expected {}{}", model::to_string(expected.series),
+                        found->second.samples.count, expected.samples.count,
+                        found->second.samples.count == expected.samples.count ? " of other times or values" : ""));
+  }
+  for (const auto& [identity, stored] : raw_) {
+    const auto expected = oracle_.raw_series().find(identity);
+    if (passed(stored.series) || stored.samples.count == 0) continue;
+    if (expected != oracle_.raw_series().end() && expected->second.samples.count > 0) continue;
+    ++report_.raw_series_different;
+    example(fmt::format("raw samples of {}: {} are there, but none was accepted", model::to_string(stored.series),
+                        stored.samples.count));
+  }
+}
+
 Report Comparison::finish() {
+  compare_raw();
   for (const auto& [key, side] : sides_) {
     for (std::size_t i = 0; i < side.seen.size(); ++i) {
       if (side.seen[i]) continue;

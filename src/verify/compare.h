@@ -33,11 +33,16 @@ struct Report {
   std::uint64_t windows_extra = 0;      // there, and not expected
   std::uint64_t inputs_compared = 0;
   std::uint64_t inputs_different = 0;  // another count, late set or rejected set; or not reported; or not known
-  model::Ledger totals;                // expected, over all inputs
+  std::uint64_t raw_series_compared = 0;   // of metrics that are kept raw: expected, and there
+  std::uint64_t raw_series_different = 0;  // with other samples; missing; or not expected
+  std::uint64_t raw_samples_compared = 0;  // of the series that do not differ
+  model::Ledger totals;                    // expected, over all inputs
   std::vector<std::string> examples;   // of differences, for people; at most kMaxExamples
   std::vector<std::string> warnings;   // what limits the comparison
 
-  std::uint64_t differences() const { return windows_different + windows_missing + windows_extra + inputs_different; }
+  std::uint64_t differences() const {
+    return windows_different + windows_missing + windows_extra + inputs_different + raw_series_different;
+  }
   // Comparing nothing is a failure.
   bool passed() const { return differences() == 0 && windows_compared > 0; }
 };
@@ -56,6 +61,8 @@ class Comparison {
   void add(const StoredWindow& stored);
   // What the edge of an input reported last. Of a live one only that its terms add up.
   void add(const std::string& input_key, const model::Ledger& reported);
+  // Raw samples of a series that the cloud has, as Oracle::raw_hash() of each; of one series any number of times.
+  void add(const model::Series& series, const model::SetDigest& samples);
   // Once, after everything was added.
   Report finish();
 
@@ -64,6 +71,7 @@ class Comparison {
     const Oracle::Table* table = nullptr;
     std::vector<bool> seen;  // by number of the cell
   };
+  void compare_raw();
   void example(std::string text);
   void pass_over_live(const model::Plan& plan);
 
@@ -73,6 +81,8 @@ class Comparison {
   std::set<std::string> live_inputs_;
   std::set<std::string> passed_over_;  // tables
   std::set<std::string> inputs_seen_;
+  std::map<std::string, Oracle::RawSeries> raw_;  // by identity
+  std::set<std::string> raw_passed_over_;         // metrics
   Report report_;
 };
 

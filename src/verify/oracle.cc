@@ -90,6 +90,10 @@ Oracle::SeriesState Oracle::new_series(std::size_t input, const model::Series& s
   state.decimals = metric->decimals;
   state.allowed_lateness = metric->allowed_lateness;
   const auto metric_index = static_cast<std::size_t>(metric - plan_.fleet.metrics.data());
+  for (const model::RollupSpec& rollup : plan_.fleet.rollups) {
+    if (rollup.keep_raw && rollup.metric == series.metric)
+      state.raw = &raw_series_.try_emplace(state.identity, RawSeries{series, {}}).first->second;
+  }
   for (std::size_t i = 0; i < plan_.tables.size(); ++i) {
     const model::TableDef& table = plan_.tables[i];
     if (table.metric != metric_index || !table.stream) continue;
@@ -169,7 +173,12 @@ void Oracle::apply(SeriesState& series, const Acceptance::Decided& decided, mode
   }
 }
 
+std::uint64_t Oracle::raw_hash(std::string_view identity, model::Time time, double value) {
+  return model::sample_hash(identity, time, value == 0 ? 0.0 : value);  // -0.0 counts as 0.0
+}
+
 void Oracle::fold(SeriesState& series, const TimedValue& sample) {
+  if (series.raw != nullptr) series.raw->samples.add(raw_hash(series.identity, sample.time, sample.value));
   const std::optional<std::int64_t> decimal = decimal_of(sample.value, series.decimals);
   for (Target& target : series.targets) {
     const model::Time slice = start_of_slice(sample.time, target.slice);

@@ -71,6 +71,17 @@ class Oracle {
   const std::vector<Table>& tables() const { return tables_; }
   ExpectedWindow expected(const Table& table, const Cell& cell) const;
 
+  // A series of a metric that is kept raw, and its accepted samples as a multiset of raw_hash().
+  struct RawSeries {
+    model::Series series;
+    model::SetDigest samples;
+    friend bool operator==(const RawSeries&, const RawSeries&) = default;
+  };
+  using RawSamples = std::map<std::string, RawSeries>;
+  // By identity of the series.
+  const RawSamples& raw_series() const { return raw_series_; }
+  static std::uint64_t raw_hash(std::string_view identity, model::Time time, double value);
+
   // By input key; only inputs that were read.
   const std::map<std::string, model::Ledger>& ledgers() const { return ledgers_; }
   // "edge-1: load{plug=7}", at most 20 of them.
@@ -103,6 +114,7 @@ class Oracle {
     std::string identity;
     Acceptance acceptance;
     std::vector<Target> targets;
+    RawSeries* raw = nullptr;  // its metric is kept raw
   };
 
   Oracle(const model::Plan& plan, absl::TimeZone zone) : plan_(plan), zone_(zone) {}
@@ -120,6 +132,7 @@ class Oracle {
   std::vector<Table> tables_;
   std::map<std::string, model::Ledger> ledgers_;
   std::map<std::pair<std::string, std::string>, std::size_t> first_input_;  // (node, series identity) -> input
+  RawSamples raw_series_;
   std::vector<std::string> shared_series_;
   std::size_t shared_series_count_ = 0;
 };
