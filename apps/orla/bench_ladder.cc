@@ -21,9 +21,11 @@
 #include "bench_ladder_edge.h"
 #include "bench_ladder_load.h"
 #include "node/http_client.h"
+#include "node/sample_format.h"
 #include "node/state_directory.h"
 #include "store/cloud_reader.h"
 #include "store/cloud_schema.h"
+#include "store/sample_reader.h"
 
 namespace orla::apps {
 
@@ -34,6 +36,8 @@ constexpr std::chrono::minutes kReadyPatience{10};
 constexpr std::chrono::minutes kDrainPatience{10};
 constexpr std::chrono::seconds kEndPatience{30};
 constexpr std::uint64_t kEstimated = 1'000'000;  // measurements from which the size of a frame is estimated
+constexpr char kCountedRaw[] =
+    "; and every measurement sent to the cloud as well, and committed there in compressed blocks per plug and hour";
 constexpr char kCounted[] =
     "measurements (kind a, raw): each decoded from a packed frame in an edge's memory, keyed by plug, accepted by "
     "event "
@@ -46,6 +50,7 @@ struct Options {
   std::uint64_t frames_mib = 256;  // of each edge
   std::int64_t window_minutes = 60;
   std::string durability = "disk";
+  bool raw = false;  // every sample is kept at the cloud
 };
 
 // As many seconds as fill the frames of an edge.
@@ -80,6 +85,7 @@ metric = "load"
 by = ["plug"]
 slice = "{0}m"
 windows = ["{0}m"]
+keep = "{1}"
 [[node]]
 name = "cloud"
 layer = "cloud"
@@ -87,7 +93,7 @@ site = "here"
 listen = "127.0.0.1:0"
 http = "127.0.0.1:0"
 )",
-                                 o.window_minutes);
+                                 o.window_minutes, o.raw ? "raw" : "partials");
   std::string group;
   for (std::uint32_t a = 0; a < o.aggregators; ++a) {
     text += fmt::format(
@@ -175,8 +181,7 @@ class Ladder {
 
   // What differs from the truth, in words; empty when nothing does.
   absl::StatusOr<std::string> difference() const {
-    const auto reader =
-        store::CloudReader::open((node::node_directory(state_, "cloud") / store::kCloudFileName).string());
+    const auto reader = store::CloudReader::open(cloud_file());
     if (!reader.ok()) return reader.status();
     std::vector<std::vector<LadderCell>> found(o_.load.plugs);
     const std::int64_t window_s = o_.window_minutes * 60;
@@ -212,10 +217,44 @@ class Ladder {
     return problem;
   }
 
+  // The same of the raw samples at the cloud: each one's time and value.
+  absl::StatusOr<std::string> raw_difference() {
+    const auto reader = store::SampleReader::open(cloud_file(), node::sample_format());
+    if (!reader.ok()) return reader.status();
+    const absl::StatusOr<store::SampleFacts> facts = (*reader)->facts();
+    if (!facts.ok()) return facts.status();
+    facts_ = *facts;
+    std::vector<std::int64_t> next(o_.load.plugs);  // second to come, by plug
+    std::string problem;
+    store::SampleQuery query;
+    query.metric = "load";
+    const absl::Status read = (*reader)->samples(query, [&](const store::SampleAnswer& some) {
+      const auto plug = static_cast<std::uint32_t>(std::stoul(some.labels.at(0).second));
+      std::int64_t& second = next.at(plug);
+      for (std::size_t i = 0; i < some.times.size(); ++i, ++second) {
+        const model::Time time = model::from_ns((kLadderStart + second) * 1'000'000'000);
+        const double value = ladder_value(o_.load.seed, plug, second) / 1000.0;
+        if (some.times[i] == time && some.values[i] == value) continue;
+        problem = fmt::format("plug {}: a sample of {} at {} ns; expected {} at {} ns", plug, some.values[i],
+                              model::to_ns(some.times[i]), value, model::to_ns(time));
+        return store::Continue::kNo;
+      }
+      return store::Continue::kYes;
+    });
+    if (!read.ok()) return read;
+    for (std::uint32_t plug = 0; plug < o_.load.plugs && problem.empty(); ++plug) {
+      if (next[plug] != o_.load.seconds)
+        problem = fmt::format("plug {}: {} samples; expected {}", plug, next[plug], o_.load.seconds);
+    }
+    return problem;
+  }
+
   std::uint64_t windows() const { return windows_; }
+  const store::SampleFacts& facts() const { return facts_; }
   const Used& used() const { return used_; }
 
  private:
+  std::string cloud_file() const { return (node::node_directory(state_, "cloud") / store::kCloudFileName).string(); }
   std::string fleet() const { return (directory_ / "fleet.toml").string(); }
   std::string log() const { return (directory_ / "log").string(); }
   std::string go(std::uint32_t e) const { return (directory_ / fmt::format("go-{}", e)).string(); }
@@ -292,12 +331,14 @@ class Ladder {
   std::vector<base::FileDescriptor> pipes_;
   Used used_;
   mutable std::uint64_t windows_ = 0;
+  store::SampleFacts facts_;
 };
 
 absl::StatusOr<BenchReport> run(Options o, const BenchOptions& options) {
   if (absl::Status status = choose_length(o); !status.ok()) return status;
   std::string problem;
   std::uint64_t windows = 0;
+  store::SampleFacts facts;
   std::vector<Used> used;
   const absl::StatusOr<std::vector<BenchRun>> runs = measure(options, [&](const Timed& timed) {
     absl::StatusOr<base::TemporaryDirectory> directory = base::TemporaryDirectory::create("orla-ladder-");
@@ -309,6 +350,12 @@ absl::StatusOr<BenchReport> run(Options o, const BenchOptions& options) {
     const absl::StatusOr<std::string> different = ladder.difference();
     if (!different.ok()) return different.status();
     if (problem.empty()) problem = *different;
+    if (o.raw && problem.empty()) {
+      const absl::StatusOr<std::string> raw = ladder.raw_difference();
+      if (!raw.ok()) return raw.status();
+      problem = *raw;
+    }
+    facts = ladder.facts();
     windows = ladder.windows();
     used.push_back(ladder.used());
     return absl::OkStatus();
@@ -335,6 +382,15 @@ absl::StatusOr<BenchReport> run(Options o, const BenchOptions& options) {
   report["bytes"] = bytes;
   report["bits_per_value"] = 8 * static_cast<double>(bytes) / static_cast<double>(measurements);
   report["windows"] = windows;
+  report["raw"] = o.raw;
+  if (o.raw) {
+    const std::uint64_t stored = facts.block_bytes + facts.tail_bytes;
+    report["raw_samples"] = facts.block_samples + facts.tail_samples;
+    report["raw_bytes"] = stored;
+    report["raw_bytes_per_sample"] = static_cast<double>(stored) / static_cast<double>(measurements);
+    report["raw_blocks"] = facts.blocks;
+    report["raw_tail_samples"] = facts.tail_samples;
+  }
   report["runs"] = seconds;
   const auto middle_of = [&](double Used::*layer) {
     std::vector<double> values;
@@ -355,7 +411,7 @@ absl::StatusOr<BenchReport> run(Options o, const BenchOptions& options) {
   report["durability"] = o.durability;
   report["verified"] = problem.empty();
   if (!problem.empty()) report["problem"] = problem;
-  report["counted"] = kCounted;
+  report["counted"] = std::string(kCounted) + (o.raw ? kCountedRaw : "");
   return report;
 }
 
@@ -379,6 +435,7 @@ RunBench add_ladder_bench(CLI::App& command) {
   command.add_option("--durability", own->durability, "Of the edges")
       ->check(CLI::IsMember({"disk", "memory"}))
       ->capture_default_str();
+  command.add_flag("--raw", own->raw, "Keep every measurement at the cloud, and read each back");
   return [own](const BenchOptions& options) -> absl::StatusOr<BenchReport> {
     if (own->load.edges > own->load.plugs) return absl::InvalidArgumentError("there are more edges than plugs");
     return run(*own, options);

@@ -201,6 +201,14 @@ TEST(FleetChecks, Rollups) {
        "min, max, mean), or a source without across"},
       {"across = \"max\"", "across = \"max\"\nof = @\"mean\"",
        "\"of\" over the across rollup \"house_load\"; leave it out: the value of that rollup is taken"},
+      {"across = \"sum\"\nof = \"mean\"", "across = \"sum\"\nkeep = @\"raw\"",
+       "keep = \"raw\" with across, in rollup \"house_load\"; expected a rollup without across; put it into a rollup "
+       "that pools the samples of the metric"},
+      {"slice = \"2m\"\nwindows = [\"1h\"]", "slice = \"2m\"\nwindows = [\"1h\"]\nkeep = @\"raw\"",
+       "keep = \"raw\" with from, in rollup \"house_pool\"; expected a rollup with metric; samples are those of a "
+       "metric: put it into the rollup that reads it"},
+      {"emit = \"5s\"", "emit = \"5s\"\nkeep = @\"everything\"",
+       "keep is \"everything\"; expected \"partials\" or \"raw\""},
       {"across = \"sum\"\nof = \"mean\"", "across = \"sum\"\nof = @\"median\"",
        "of is \"median\"; expected \"mean\", \"sum\", \"min\", \"max\" or \"last\"; did you mean \"mean\"?"},
       {"across = \"max\"", "across = \"max\"\nby = [@\"room\"]",

@@ -50,6 +50,22 @@ TEST(ChildGroups, RefusesWhatIsNotDefined) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(ChildGroups, RenumbersBlocksOfSamplesAndLeavesThemAsTheyAre) {
+  GroupTable table(10);
+  ASSERT_TRUE(table.intern(group("b")).ok());
+  ChildGroups child;
+  link::Dictionary dictionary;
+  dictionary.entries = {{model::GroupId{0}, group("a")}, {model::GroupId{1}, group("b")}};
+  ASSERT_TRUE(child.define(dictionary, [&](const model::GroupDef& g) { return table.intern(g); }).ok());
+  model::Content content{{row(0, 1)}, {{{{model::GroupId{0}, 3}, {model::GroupId{1}, 2}, {model::GroupId{0}, 1}}, "p"}}};
+  ASSERT_TRUE(child.translate(content).ok());
+  const model::SampleBlock expected{{{model::GroupId{1}, 3}, {model::GroupId{0}, 2}, {model::GroupId{1}, 1}}, "p"};
+  EXPECT_EQ(content.samples.at(0), expected);
+  EXPECT_EQ(content.rows.at(0).group, model::GroupId{1});
+  content.samples[0].runs[1].group = model::GroupId{9};
+  EXPECT_EQ(child.translate(content).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(SendDictionary, SendsEachEntryOnceInBoundedMessages) {
   std::vector<model::GroupDef> groups;
   for (int i = 0; i < 10'000; ++i) groups.push_back(group(std::to_string(i)));

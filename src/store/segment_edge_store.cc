@@ -378,7 +378,12 @@ absl::Status SegmentEdgeStore::close() {
   if (image_.meta.epoch != model::Epoch{}) change.trim = image_.meta.acknowledged;
   change.closed = true;
   status = journal_.append(last_change_ + 1, {encode_change(change)}, EdgeJournal::Durable::kNow);
-  if (!status.ok()) return give_up(status);
+  if (!status.ok()) {
+    status = give_up(status);
+    // The next process must not find it: it would write behind it, and it may be gone with the power.
+    settle().IgnoreError();
+    return status;
+  }
   ++last_change_;
   image_.closed = true;
   journal_.sync_copy();

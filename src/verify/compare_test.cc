@@ -269,5 +269,68 @@ TEST_F(Comparing, ExamplesAreBounded) {
   EXPECT_EQ(report.examples.size(), kMaxExamples);
 }
 
+// The same plugs, kept raw: every sample, as often as it was accepted.
+TEST(ComparingRaw, EveryDifferenceOfSamplesIsTold) {
+  model::Fleet fleet;
+  fleet.zone = "UTC";
+  fleet.metrics = {{"load", "W", 3, std::chrono::seconds(30), std::chrono::hours(1)}};
+  fleet.nodes.resize(1);
+  fleet.nodes[0].name = "edge-1";
+  fleet.inputs.resize(1);
+  fleet.inputs[0].key = "edge-1/0";
+  fleet.inputs[0].node = "edge-1";
+  model::RollupSpec plugs;
+  plugs.name = "plug_load";
+  plugs.metric = "load";
+  plugs.by = {"plug"};
+  plugs.slice = std::chrono::minutes(1);
+  plugs.windows = {*model::parse_window("1m")};
+  plugs.keep_raw = true;
+  fleet.rollups = {plugs};
+  const model::Plan plan = model::make_plan(fleet);
+  const std::unique_ptr<Oracle> oracle = Oracle::create(plan).value();
+  // The last one is late.
+  const std::string text = "1,7200,1,1,1,0,0\n2,7210,2,1,1,0,0\n3,7210,2,1,1,0,0\n4,7200,-0,1,2,0,0\n5,1,9,1,2,0,0\n";
+  auto rows = read_csv_rows(plan.fleet.inputs[0], base::bytes_in_memory(text)).value();
+  ASSERT_TRUE(oracle->read(0, {{0, 5}, true}, *rows).ok());
+  oracle->finish();
+  const auto series = [](const char* plug) {
+    return model::Series{"load", {{"house", "0"}, {"household", "0"}, {"plug", plug}}};
+  };
+  using Samples = std::vector<std::tuple<const char*, int, double>>;
+  const auto compare = [&](const Samples& stored) {
+    Comparison comparison(plan, *oracle);
+    for (const auto& [plug, s, value] : stored) {
+      model::SetDigest digest;
+      digest.add(Oracle::raw_hash(model::identity(series(plug)), model::from_ns(0) + std::chrono::seconds(s), value));
+      comparison.add(series(plug), digest);
+    }
+    return comparison.finish();
+  };
+  const Samples right = {{"1", 7210, 2}, {"2", 7200, 0}, {"1", 7200, 1}, {"1", 7210, 2}};
+  const Report report = compare(right);
+  EXPECT_EQ(report.raw_series_different, 0u);
+  EXPECT_EQ(report.raw_series_compared, 2u);
+  EXPECT_EQ(report.raw_samples_compared, 4u);
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    Samples less = right;
+    less.erase(less.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_EQ(compare(less).raw_series_different, 1u) << i;
+    Samples more = right;
+    more.push_back(right[i]);
+    EXPECT_EQ(compare(more).raw_series_different, 1u) << i;
+    Samples other = right;
+    std::get<1>(other[i]) += 1;
+    EXPECT_EQ(compare(other).raw_series_different, 1u) << i;
+    other = right;
+    std::get<2>(other[i]) += 0.001;
+    EXPECT_EQ(compare(other).raw_series_different, 1u) << i;
+    EXPECT_GT(compare(other).differences(), compare(right).differences()) << i;
+  }
+  Samples extra = right;
+  extra.emplace_back("3", 7200, 1);
+  EXPECT_EQ(compare(extra).raw_series_different, 1u);
+}
+
 }  // namespace
 }  // namespace orla::verify
