@@ -196,19 +196,21 @@ TEST_P(HoppingOrder, RowsAreTheSumsOfTheirSlices) {
   fleet.rollups[0].slice = fleet.rollups[1].slice = minutes(10);
   TestCloud cloud(fleet, limits);
 
-  std::map<std::pair<Time, Labels>, model::Partial> slices;
-  std::map<MemoryWindows::Key, std::map<Labels, std::uint64_t>> revisions;
+  std::map<std::pair<Time, std::uint64_t>, model::Partial> slices;  // by start and plug
+  std::map<std::string, std::vector<Window>> windows;
   constexpr int kSlices = 3 * 144;
   const Time last = first + kSlices * minutes(10);
+  for (const Kind& kind : kinds) windows[kind.name] = hopping(zone, kind.size, kind.hop, first - kind.size, last);
+  std::map<MemoryWindows::Key, std::map<Labels, std::uint64_t>> revisions;
   Time published = model::kMinTime;
   int front = 0;  // slices before it have come, but for late ones
 
   const auto check = [&] {
     const Time now = cloud.engine->publication(0);
     for (const Kind& kind : kinds) {
-      for (const Window& window : hopping(zone, kind.size, kind.hop, first - kind.size, last)) {
-        std::map<Labels, model::Partial> expected;
-        for (auto slice = slices.lower_bound({window.start, {}});
+      for (const Window& window : windows[kind.name]) {
+        std::map<std::uint64_t, model::Partial> expected;
+        for (auto slice = slices.lower_bound({window.start, 0});
              slice != slices.end() && slice->first.first < window.end; ++slice) {
           expected[slice->first.second].merge(slice->second);
         }
@@ -217,9 +219,9 @@ TEST_P(HoppingOrder, RowsAreTheSumsOfTheirSlices) {
         if (!must && rows.empty()) continue;
         ASSERT_EQ(rows.size(), expected.size()) << kind.name << " " << model::to_ns(window.start);
         model::Partial total;
-        for (const auto& [labels, partial] : expected) {
-          ASSERT_TRUE(rows.contains(labels));
-          ASSERT_EQ(rows.at(labels).state, partial) << kind.name << " " << model::to_ns(window.start);
+        for (const auto& [number, partial] : expected) {
+          ASSERT_TRUE(rows.contains(plug(number)));
+          ASSERT_EQ(rows.at(plug(number)).state, partial) << kind.name << " " << model::to_ns(window.start);
           total.add_contribution(model::pick(partial, 3, Statistic::kMean));
         }
         const auto totals = rows_of(cloud, "total", kind.name, window.start);
@@ -252,26 +254,20 @@ TEST_P(HoppingOrder, RowsAreTheSumsOfTheirSlices) {
   while (front < kSlices) {
     front += static_cast<int>(random.below(random.below(10) == 0 ? 60 : 6));
     model::PartialRows rows;
+    std::vector<std::uint64_t> plugs;
     for (std::uint64_t n = random.below(12); n > 0; --n) {
       // Mostly new ones, in any order; some late, some very late.
       const int back = random.below(4) == 0 ? static_cast<int>(random.below(200)) : static_cast<int>(random.below(8));
       const Time slice = first + std::max(0, std::min(front - back, kSlices - 1)) * minutes(10);
       const double value = random.below(6) == 0 ? random.unit() * 1e9 : static_cast<double>(random.below(100));
       const model::Partial partial = partial_of(slice + seconds(random.below(500)), {value});
-      const Labels labels = plug(random.below(1 + static_cast<std::uint64_t>(front) / 60));
-      rows.push_back({cloud.engine->intern(cloud.group("plug", labels)).value(), slice, partial});
+      plugs.push_back(random.below(1 + static_cast<std::uint64_t>(front) / 60));
+      rows.push_back({cloud.engine->intern(cloud.group("plug", plug(plugs.back()))).value(), slice, partial});
     }
     if (random.below(10) == 0) cloud.windows.failure = absl::UnavailableError("the disk is gone");
     const absl::Status folded = cloud.engine->fold(rows);
     if (folded.ok()) {
-      for (const model::PartialRow& row : rows) {
-        // What is interned keeps its labels: they are found by number again.
-        for (std::uint64_t p = 0; p < 10; ++p) {
-          if (cloud.engine->intern(cloud.group("plug", plug(p))).value() == row.group) {
-            slices[{row.slice, plug(p)}].merge(row.partial);
-          }
-        }
-      }
+      for (std::size_t i = 0; i < rows.size(); ++i) slices[{rows[i].slice, plugs[i]}].merge(rows[i].partial);
     }
     if (!cloud.windows.failure.ok()) {
       const auto failed = cloud.engine->take_changes(cloud.now);
@@ -309,12 +305,12 @@ TEST_P(HoppingOrder, RowsAreTheSumsOfTheirSlices) {
   // Every window with data in it is there now, and after more data, too.
   const Time late = first + 77 * minutes(10);
   ASSERT_TRUE(cloud.fold("plug", plug(0), late, partial_of(late, {3})).ok());
-  slices[{late, plug(0)}].merge(partial_of(late, {3}));
+  slices[{late, 0}].merge(partial_of(late, {3}));
   commit();
   check();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, HoppingOrder, testing::Range(1, 17));
+INSTANTIATE_TEST_SUITE_P(Seeds, HoppingOrder, testing::Range(1, 13));
 
 }  // namespace
 }  // namespace orla::stream
