@@ -153,6 +153,22 @@ TEST(FleetUp, StaysUpAndAnswersQueries) {
   EXPECT_EQ(fleet.end(), 0);
 }
 
+TEST(FleetUp, ADayThatStartsEveryMinute) {
+  const FleetText text{.edges = 2, .levels = 1, .houses = 2, .length = "10m"};
+  FleetUnderTest fleet(text.full() +
+                       "[[rollup]]\nname = \"house_day\"\nmetric = \"load\"\nby = [\"house\"]\nslice = \"1m\"\n"
+                       "windows = [{ size = \"24h\", hop = \"1m\" }]\n");
+  const json summary = fleet.run({"--for", "60s", "--verify"});
+  ASSERT_FALSE(summary.is_null());
+  EXPECT_EQ(summary.at("exit_code"), 0) << summary;
+  EXPECT_EQ(summary.at("verified"), true);
+  EXPECT_EQ(summary.at("windows_different"), 0);
+  EXPECT_EQ(summary.at("windows_missing"), 0);
+  EXPECT_EQ(summary.at("windows_extra"), 0);
+  // Ten minutes of data are in the days that start up to 1,439 minutes before them, and in nine more; of two houses.
+  EXPECT_EQ(fleet.windows("house_day").size(), 1 + 2 * (1440u + 9u));
+}
+
 TEST(FleetUp, ForStopsAPacedReplayAndVerifiesWhatWasRead) {
   const FleetText text{.edges = 1, .levels = 1, .houses = 1, .length = "1h", .speed = 100};
   FleetUnderTest fleet(text.full());

@@ -26,6 +26,8 @@ constexpr Bench kBenches[] = {
      add_engine_bench},
     {"codec", "Bytes and time that each encoding of samples takes, on a file's measurements or on made-up ones",
      add_codec_bench},
+    {"window", "Rows a second through the cloud's engine, and what a hop costs when windows overlap 60 and 1440 times",
+     add_window_bench},
     {"link", "Bytes a second that the gRPC carrier moves over loopback, both ends in one process", add_link_bench},
 };
 

@@ -54,5 +54,6 @@ RunBench add_ladder_bench(CLI::App& command);
 RunBench add_engine_bench(CLI::App& command);
 RunBench add_link_bench(CLI::App& command);
 RunBench add_codec_bench(CLI::App& command);
+RunBench add_window_bench(CLI::App& command);
 
 }  // namespace orla::apps

@@ -11,6 +11,9 @@
 namespace orla::model {
 namespace {
 
+// Windows that hold one sample, up to which each of them is kept up to date: to put them together would cost more.
+constexpr std::int64_t kMostFolded = 4;
+
 // Every part is preceded by its length, so that no two definitions give the same text.
 std::uint64_t definition_hash(const StreamDef& stream, const std::string& metric) {
   std::string text;
@@ -49,6 +52,7 @@ class Planner {
     }
     add_forecasts();
     pass_windows_down();
+    add_panes();
     plan_.streams_of_metric.resize(plan_.fleet.metrics.size());
     for (std::size_t i = 0; i < plan_.streams.size(); ++i) {
       plan_.streams_of_metric[plan_.streams[i].metric].push_back(i);
@@ -189,10 +193,31 @@ class Planner {
     }
   }
 
+  // The longest pieces of UTC that meet every local midnight, and so every start and end of the window.
+  void add_panes() {
+    for (TableDef& table : plan_.tables) {
+      if (!table.stream) continue;
+      for (std::size_t w = 0; w < table.windows.size(); ++w) {
+        const WindowSpec spec = table.windows[w].spec;
+        if (!is_paned(spec)) continue;
+        Duration pane(
+            std::gcd(std::gcd(spec.size.count(), spec.hop.count()), Duration(std::chrono::hours(24)).count()));
+        const std::vector<Duration> offsets = utc_offsets(plan_.fleet.zone).value();
+        for (const Duration offset : offsets) pane = Duration(std::gcd(pane.count(), offset.count()));
+        const std::size_t number = need_window(table, step_window(pane, offsets));
+        table.windows[w].pane = number;
+      }
+    }
+  }
+
   Plan plan_;
 };
 
 }  // namespace
+
+bool is_paned(const WindowSpec& spec) {
+  return spec.kind == WindowSpec::Kind::kHopping && spec.size > kMostFolded * spec.hop;
+}
 
 const TableDef* Plan::table(std::string_view name) const {
   const auto found = std::find_if(tables.begin(), tables.end(), [&](const TableDef& t) { return t.name == name; });

@@ -41,11 +41,18 @@ GroupDef raw_group(const RawStreamDef& stream, const Series& series);
 // The series that such a group stands for; nothing when it is of no raw stream.
 std::optional<Series> raw_series(const GroupDef& group);
 
-// One kind of window of one table. Hidden ones serve chains and forecasts and are not shown.
+// One kind of window of one table. Hidden ones serve chains, forecasts and hopping windows and are not shown.
 struct TableWindow {
   WindowSpec spec;
   bool hidden = false;
+  // Of a paned kind in a merge table: index of the table's windows that it is put together from. They meet each of its
+  // starts and ends, and are whole pieces of UTC.
+  std::optional<std::size_t> pane = std::nullopt;
 };
+
+// Hopping windows of which more than four hold one sample. Their rows appear when they are published (and one open
+// window's before that: the one that ends next); rows of all others appear with their first sample. In decision 7.
+bool is_paned(const WindowSpec& spec);
 
 // What the cloud keeps: a merge table holds a stream's partials per window; an across table holds, per window, the
 // contributions of the groups of its source table.
@@ -58,7 +65,7 @@ struct TableDef {
   Statistic of = Statistic::kMean;    // read from a merge source; from an across source its `across` statistic is read
   std::vector<std::string> by;
   std::size_t metric = 0;            // the root metric: unit, decimals, disorder, lateness
-  std::vector<TableWindow> windows;  // declared ones, and what forecasts and across tables reading this one need
+  std::vector<TableWindow> windows;  // declared ones, what forecasts and across tables reading this one need, and panes
 };
 
 struct ForecastDef {

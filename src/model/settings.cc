@@ -257,6 +257,10 @@ constexpr Setting kSettings[] = {
      "parked_rows = 100000"},
     {"limits", "cached_window_rows", kInteger, kOptional, "rows", "2000000", "1000..1000000000",
      "Windows the cloud holds in memory; others are read back when a correction comes.", "cached_window_rows = 500000"},
+    {"limits", "hopping_sums", kInteger, kOptional, "sums", "2000000", "1..1000000000",
+     "Sums the cloud keeps in memory for the next hopping windows, 2 sqrt(size/hop) of each group; beyond it, they are "
+     "made from the store at each hop.",
+     "hopping_sums = 500000"},
     {"limits", "producers", kInteger, kOptional, "producers", "10000", "0..10000000",
      "Senders whose sequence numbers one edge keeps, so that what they send again counts once. A new one beyond it is "
      "answered 429; none is ever forgotten.",

@@ -28,6 +28,7 @@ constexpr std::uint32_t kNoNumber = UINT32_MAX;
 stream::CloudLimits cloud_limits(const model::Fleet& fleet) {
   stream::CloudLimits limits;
   limits.cached_window_rows = static_cast<std::size_t>(limit(fleet, "cached_window_rows"));
+  limits.hopping_sums = static_cast<std::size_t>(limit(fleet, "hopping_sums"));
   limits.groups = static_cast<std::size_t>(limit(fleet, "groups"));
   limits.parked_rows = static_cast<std::size_t>(limit(fleet, "parked_rows"));
   limits.steps_per_change = kStepsPerCommit;

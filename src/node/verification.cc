@@ -64,6 +64,9 @@ absl::StatusOr<verify::Report> verify_fleet(const model::Plan& plan, const std::
   verify::Comparison comparison(plan, **oracle);
   absl::StatusOr<std::unique_ptr<store::CloudReader>> reader = store::CloudReader::open(cloud_file);
   if (!reader.ok()) return reader.status();
+  absl::StatusOr<std::vector<store::RollupInfo>> rollups = (*reader)->rollups();
+  if (!rollups.ok()) return rollups.status();
+  for (const store::RollupInfo& rollup : *rollups) comparison.published(rollup.name, rollup.published);
   const absl::Status read = (*reader)->windows({}, [&](const store::WindowAnswer& a) {
     comparison.add(verify::StoredWindow{std::string(a.rollup), std::string(a.window), a.labels, a.start, a.end, a.shown,
                                         a.has_order});

@@ -45,7 +45,7 @@ name = "house_pool"
 metric = "load"
 by = ["house"]
 slice = "5m"
-windows = ["1h", "1h/20m"]
+windows = ["1h", "1h/20m", "4h/20m"]
 
 [[rollup]]
 name = "house_load"
@@ -53,7 +53,7 @@ from = "plug_load"
 by = ["house"]
 across = "sum"
 of = "mean"
-windows = ["1m", "15m"]
+windows = ["1m", "15m", "1h/5m"]
 
 [[rollup]]
 name = "highest_house"
@@ -195,6 +195,7 @@ absl::StatusOr<model::Plan> random_plan(base::Random& random) {
   limits["credit_bytes"] = pick(300, 20'000);
   limits["outbox_bytes"] = random.below(2) == 0 ? pick(1'000, 8'000) : pick(2'000, 200'000);
   limits["cached_window_rows"] = pick(1, 500);
+  limits["hopping_sums"] = random.below(2) == 0 ? pick(1, 200) : 100'000;
   limits["parked_rows"] = pick(50, 5'000);
   limits["heartbeat_ms"] = 200;
   limits["parent_timeout_ms"] = pick(700, 2'500);

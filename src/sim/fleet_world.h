@@ -168,6 +168,7 @@ class FleetWorld {
   };
   Losses gather_losses();
   std::string lose(const model::NodeName& node, const Witness::Chunk& chunk, Losses& losses);
+  bool may_be_open(const std::string& table, const std::string& window, model::Time end) const;
   void add_windows(const Losses& losses, const verify::Oracle& oracle, verify::Comparison& comparison) const;
   // fleet_samples.cc
   std::string lose_samples(const model::NodeName& node, const model::Content& content, Losses& losses);

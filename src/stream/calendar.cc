@@ -127,22 +127,35 @@ void Calendar::windows_of(const WindowSpec& spec, Time t, Time anchor, std::vect
     out.push_back(window_of(spec, t, anchor));
     return;
   }
+  hops_of(spec, t, model::kMaxTime, out);
+}
+
+void Calendar::hops_of(const WindowSpec& spec, Time t, Time limit, std::vector<Window>& out) {
+  out.clear();
   // Windows that hold t start in (t - size, t]. Their days may be earlier ones.
   const Time after = add_clamped(t, -spec.size);
+  const Time latest = limit == model::kMaxTime ? t : std::min(t, add_clamped(limit, -spec.size));
+  if (latest <= after) return;
   Window day = find(after).span;
-  while (day.start <= t) {
+  while (day.start <= latest) {
     const Duration skip = after < day.start ? Duration(0) : distance(day.start, after) + Duration(1);
     const std::int64_t first = skip / spec.hop + (skip % spec.hop == Duration(0) ? 0 : 1);
-    const Time last = std::min(t, day.end - Duration(1));
+    const Time last = std::min(latest, day.end - Duration(1));
     const Time begin = add_clamped(day.start, first * spec.hop);
     const std::int64_t more = begin <= last ? distance(begin, last) / spec.hop : -1;
     for (std::int64_t k = 0; k <= more; ++k) {
       const Time start = begin + k * spec.hop;
       out.push_back(Window{start, add_clamped(start, spec.size)});
     }
-    if (day.end > t || day.end == model::kMaxTime) break;
+    if (day.end > latest || day.end == model::kMaxTime) break;
     day = find(day.end).span;
   }
+}
+
+Window Calendar::next_hop(const WindowSpec& spec, Time t) {
+  const Window day = find(t).span;
+  const Time start = std::min(add_clamped(day.start, (distance(day.start, t) / spec.hop + 1) * spec.hop), day.end);
+  return Window{start, add_clamped(start, spec.size)};
 }
 
 Window Calendar::window_at(const WindowSpec& spec, Time start, Time anchor) {

@@ -41,7 +41,11 @@ class Calendar {
   // replaced. One, or for hopping windows some (none where hop > size leaves a gap). Only kSteps read `anchor`, the
   // start of step 0: the local midnight of the stream's first day. Steps before it are numbered below 0.
   void windows_of(const model::WindowSpec& spec, model::Time t, model::Time anchor, std::vector<Window>& out);
-  // The same for a kind that has exactly one: any but kHopping.
+  // Of kHopping: those of them that end by `limit`; their number is what it costs.
+  void hops_of(const model::WindowSpec& spec, model::Time t, model::Time limit, std::vector<Window>& out);
+  // Of kHopping: the first window that starts after t.
+  Window next_hop(const model::WindowSpec& spec, model::Time t);
+  // As windows_of, for a kind that has exactly one: any but kHopping.
   Window window_of(const model::WindowSpec& spec, model::Time t, model::Time anchor);
   // The window of `spec` that starts at `start`, which must be the start of one.
   Window window_at(const model::WindowSpec& spec, model::Time start, model::Time anchor);

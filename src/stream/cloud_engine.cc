@@ -12,18 +12,6 @@ namespace {
 // Slices outside cannot come from a sound edge; arithmetic on windows stays far from the ends of Time.
 constexpr model::Time kLeastSlice = model::kMinTime + std::chrono::hours(24 * 800);
 constexpr model::Time kLastSlice = model::kMaxTime - std::chrono::hours(24 * 800);
-// Steps of a gap in the data up to this long are predicted; a longer one is passed over.
-constexpr model::Duration kLongestGap = std::chrono::hours(24 * 7);
-// Days that predictions look back at most.
-constexpr int kHistoryDays = 3660;
-constexpr model::Duration kDay = std::chrono::hours(24);
-
-bool by_start(const WindowInstance* a, const WindowInstance* b) { return a->span.start < b->span.start; }
-
-std::vector<WindowInstance*> sorted(std::vector<WindowInstance*> instances) {
-  std::sort(instances.begin(), instances.end(), by_start);
-  return instances;
-}
 
 }  // namespace
 
@@ -34,6 +22,7 @@ CloudEngine::CloudEngine(const model::Plan& plan, WindowLoader& loader, CloudLim
       calendar_(std::move(calendar)),
       publication_(plan, now),
       cache_(plan, loader, limits.cached_window_rows),
+      hopping_(plan, cache_, calendar_, {limits.hopping_rows_per_change, limits.hopping_sums}),
       tables_of_stream_(plan.streams.size()),
       anchors_(plan.fleet.metrics.size(), model::kMinTime),
       kept_anchors_(plan.tables.size(), model::kMinTime),
@@ -226,9 +215,14 @@ absl::Status CloudEngine::fold(const model::PartialRows& rows) {
     WindowInstance* instance;
     std::size_t place;  // in Group::in_table
   };
-  std::map<std::pair<std::size_t, model::Time>, std::vector<Target>> targets;  // by stream and slice
-  std::vector<const std::vector<Target>*> of_row(rows.size(), nullptr);
+  struct Targets {
+    std::vector<Target> windows;
+    std::vector<std::pair<std::size_t, std::size_t>> sweeps;  // of hopping_, and places
+  };
+  std::map<std::pair<std::size_t, model::Time>, Targets> targets;  // by stream and slice
+  std::vector<const Targets*> of_row(rows.size(), nullptr);
   std::vector<Window> spans;
+  std::vector<std::size_t> sweeps;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Group& group = groups_[model::index(rows[i].group)];
     if (!group.stream) continue;
@@ -239,13 +233,21 @@ absl::Status CloudEngine::fold(const model::PartialRows& rows) {
     for (std::size_t place = 0; place < tables.size(); ++place) {
       const model::TableDef& table = plan_.tables[tables[place]];
       for (std::size_t w = 0; w < table.windows.size(); ++w) {
-        calendar_.windows_of(table.windows[w].spec, rows[i].slice, anchors_[table.metric], spans);
+        if (table.windows[w].pane) {
+          const model::Time published = publication_.of(table.metric);
+          const absl::Status status = hopping_.computed(tables[place], w, rows[i].slice, published, spans);
+          if (!status.ok()) return status;
+        } else {
+          calendar_.windows_of(table.windows[w].spec, rows[i].slice, anchors_[table.metric], spans);
+        }
         for (const Window& span : spans) {
           absl::StatusOr<WindowInstance*> instance = cache_.get(tables[place], w, span);
           if (!instance.ok()) return instance.status();
-          entry->second.push_back({*instance, place});
+          entry->second.windows.push_back({*instance, place});
         }
       }
+      hopping_.holding(tables[place], rows[i].slice, sweeps);
+      for (const std::size_t sweep : sweeps) entry->second.sweeps.emplace_back(sweep, place);
     }
   }
 
@@ -258,9 +260,15 @@ absl::Status CloudEngine::fold(const model::PartialRows& rows) {
       ++parked_count_;
       continue;
     }
-    for (const Target& target : *of_row[i]) {
+    for (const Target& target : of_row[i]->windows) {
       cache_.change(*target.instance, group.in_table[target.place]).state.merge(row.partial);
     }
+    for (const auto& [sweep, place] : of_row[i]->sweeps) {
+      hopping_.add(sweep, row.slice, group.in_table[place], row.partial);
+    }
+  }
+  for (const auto& [key, ignored] : targets) {
+    for (const std::size_t table : tables_of_stream_[key.first]) hopping_.saw(table, key.second);
   }
   return absl::OkStatus();
 }
@@ -325,9 +333,10 @@ absl::Status CloudEngine::evaluate_across(std::size_t table, std::size_t window)
 absl::StatusOr<CloudChanges> CloudEngine::take_changes(base::SteadyTime now) {
   if (taken_) return absl::FailedPreconditionError("the changes taken before are not committed yet");
   CloudChanges changes;
-  absl::Status status = evaluate_across();
+  std::vector<model::Time> published = publication_.at(now);
+  absl::Status status = advance_hopping(published, changes);
+  if (status.ok()) status = evaluate_across();
   if (!status.ok()) return status;
-  const std::vector<model::Time> published = publication_.at(now);
   std::vector<StepProgress> progress = progress_;
   status = collect_steps(published, progress, changes);
   if (!status.ok()) return status;
@@ -351,12 +360,22 @@ absl::StatusOr<CloudChanges> CloudEngine::take_changes(base::SteadyTime now) {
   return changes;
 }
 
+// A metric is published as far as its hopping windows are there.
+absl::Status CloudEngine::advance_hopping(std::vector<model::Time>& published, CloudChanges& changes) {
+  for (std::size_t m = 0; m < published.size(); ++m) {
+    const absl::StatusOr<model::Time> reached = hopping_.advance(m, publication_.of(m), published[m]);
+    if (!reached.ok()) return reached.status();
+    if (*reached < std::exchange(published[m], *reached)) changes.more = true;
+  }
+  return absl::OkStatus();
+}
+
 void CloudEngine::collect_windows(CloudChanges& changes) {
   changes.windows.reserve(cache_.changed_rows());
   for (std::size_t t = 0; t < plan_.tables.size(); ++t) {
     const model::Time published = publication_.of(plan_.tables[t].metric);
     for (std::size_t w = 0; w < plan_.tables[t].windows.size(); ++w) {
-      for (WindowInstance* instance : sorted(cache_.changed(t, w))) {
+      for (WindowInstance* instance : by_start(cache_.changed(t, w))) {
         std::sort(instance->changed.begin(), instance->changed.end());
         const std::uint64_t revised = published >= instance->span.end ? 1 : 0;
         for (const std::uint32_t group : instance->changed) {
@@ -370,115 +389,11 @@ void CloudEngine::collect_windows(CloudChanges& changes) {
   }
 }
 
-absl::Status CloudEngine::collect_steps(const std::vector<model::Time>& published, std::vector<StepProgress>& progress,
-                                        CloudChanges& changes) {
-  for (StepProgress& at : progress) {
-    const StepProgress before = at;
-    const std::size_t metric = plan_.tables[at.table].metric;
-    const std::vector<WindowInstance*> changed = sorted(cache_.changed(at.table, at.window));
-    for (const WindowInstance* instance : changed) {
-      at.saw(instance->span.start, instance->span.end, publication_.of(metric));
-    }
-    if (!at.next) continue;
-    const model::Time first = *at.next;
-    const absl::Status status = publish_steps(published[metric], at, changes);
-    if (!status.ok()) return status;
-    // Corrections of steps published earlier.
-    for (const WindowInstance* instance : changed) {
-      if (instance->span.start < first) put_actuals(at, *instance, instance->changed, changes);
-    }
-    if (at.next != before.next || at.last != before.last) {
-      changes.steps.push_back({plan_.tables[at.table].name, length_of(at).count(), *at.next, at.last});
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CloudEngine::publish_steps(model::Time published, StepProgress& at, CloudChanges& changes) {
-  const model::WindowSpec& spec = plan_.tables[at.table].windows[at.window].spec;
-  const model::Time anchor = anchors_[plan_.tables[at.table].metric];
-  const std::size_t groups = std::max<std::size_t>(1, cache_.groups(at.table).size());
-  const std::size_t most =
-      std::max<std::size_t>(1, std::min(limits_.steps_per_change, limits_.step_rows_per_change / groups));
-  std::vector<std::uint32_t> all;
-  for (std::size_t n = 0; *at.next <= at.last;) {
-    const Window step = calendar_.window_at(spec, *at.next, anchor);
-    if (step.end > published) break;
-    absl::StatusOr<WindowInstance*> instance = cache_.get(at.table, at.window, step);
-    if (!instance.ok()) return instance.status();
-    all.clear();
-    for (std::uint32_t group = 0; group < (*instance)->cells.size(); ++group) {
-      if ((*instance)->find(group) != nullptr) all.push_back(group);
-    }
-    if (all.empty()) {
-      if (!at.gap_end || *at.gap_end <= *at.next) {
-        absl::StatusOr<std::optional<model::Time>> end = cache_.next_start(at.table, at.window, step.end);
-        if (!end.ok()) return end.status();
-        at.gap_end = end->value_or(at.last);
-      }
-      if (*at.gap_end - *at.next > kLongestGap) {
-        at.next = *at.gap_end;
-        continue;
-      }
-    }
-    if (n++ == most) {
-      changes.more = true;
-      break;
-    }
-    changes.published.push_back({at.forecast, at.step, step.start, calendar_.window_at(spec, step.end, anchor).end});
-    put_actuals(at, **instance, all, changes);
-    at.next = step.end;
-  }
-  return absl::OkStatus();
-}
-
-void CloudEngine::put_actuals(const StepProgress& at, const WindowInstance& instance,
-                              const std::vector<std::uint32_t>& groups, CloudChanges& changes) const {
-  for (const std::uint32_t group : groups) {
-    const Cell* cell = instance.find(group);
-    if (cell == nullptr) continue;
-    changes.actuals.push_back(
-        {at.forecast, at.step, instance.span.start, &cache_.groups(at.table)[group], value(at.table, cell->state)});
-  }
-}
-
 void CloudEngine::committed() {
   taken_ = false;
   unparked_.clear();
   cache_.settle();
   cache_.shrink();
-}
-
-absl::StatusOr<std::vector<StepInput>> CloudEngine::step_inputs(const PublishedStep& step) {
-  const model::ForecastDef& forecast = plan_.forecasts[step.forecast];
-  const std::size_t table = forecast.table;
-  const std::size_t window = forecast.steps[step.step].window;
-  const model::WindowSpec& spec = plan_.tables[table].windows[window].spec;
-  const model::Time anchor = anchors_[plan_.tables[table].metric];
-  std::vector<StepInput> out;
-  for (const std::vector<model::Label>& labels : cache_.groups(table)) out.push_back({&labels, std::nullopt, {}});
-
-  const auto read = [&](model::Time start, const auto& put) -> absl::Status {
-    absl::StatusOr<WindowInstance*> instance = cache_.get(table, window, calendar_.window_at(spec, start, anchor));
-    if (!instance.ok()) return instance.status();
-    for (std::uint32_t group = 0; group < (*instance)->cells.size(); ++group) {
-      const Cell* cell = (*instance)->find(group);
-      if (cell != nullptr) put(out[group], value(table, cell->state));
-    }
-    cache_.shrink();
-    return absl::OkStatus();
-  };
-  absl::Status status = read(step.start, [](StepInput& input, double v) { input.current = v; });
-  // Only lengths that divide a day have steps at the same time of day.
-  const bool daily = kDay % forecast.steps[step.step].length == model::Duration::zero();
-  for (int n = 1; status.ok() && daily && n <= kHistoryDays; ++n) {
-    const model::Time earlier = step.target - n * kDay;
-    if (earlier < anchor) break;
-    if (earlier > step.start) continue;  // not published yet
-    status = read(earlier, [](StepInput& input, double v) { input.history.push_back(v); });
-  }
-  if (!status.ok()) return status;
-  return out;
 }
 
 }  // namespace orla::stream

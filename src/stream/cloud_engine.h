@@ -25,6 +25,7 @@
 #include "model/chunk.h"
 #include "model/plan.h"
 #include "stream/cloud_publication.h"
+#include "stream/hopping.h"
 #include "stream/step_progress.h"
 #include "stream/window_cache.h"
 
@@ -38,6 +39,10 @@ struct CloudLimits {
   // Forecast steps that one take_changes() publishes, per step length, and groups times steps; but always one step.
   std::size_t steps_per_change = 32;
   std::size_t step_rows_per_change = 100'000;
+  // Rows of hopping windows that one take_changes() publishes, per metric; but always one window.
+  std::size_t hopping_rows_per_change = 100'000;
+  // Sums of panes kept for the next hopping windows; beyond it they are made anew when needed. About 120 bytes each.
+  std::size_t hopping_sums = 1'000'000;
 };
 
 // A partial whose definition is not the plan's.
@@ -94,7 +99,7 @@ struct CloudChanges {
   std::vector<StepActual> actuals;       // apply them after the predictions for `published`
   std::vector<ParkedPartial> parked;
   std::vector<std::pair<std::string, std::uint64_t>> unparked;  // (stream, definition) folded meanwhile
-  bool more = false;  // the limits on steps held something back: take_changes() again soon, even without new frames
+  bool more = false;  // the limits held something back: take_changes() again soon, even without new frames
 };
 
 // What a prediction is made from, for one group of the step's table.
@@ -116,9 +121,10 @@ class CloudEngine {
   // ResourceExhausted at the limit.
   absl::StatusOr<model::GroupId> intern(const model::GroupDef& group);
 
-  // Adds the rows to every window they lie in; rows of unknown definitions are parked. On an error nothing happened:
-  // InvalidArgument for rows that cannot be (an unknown number, a slice that is none), ResourceExhausted at the bound
-  // of parked rows, FailedPrecondition between take_changes() and committed(), and what the loader says.
+  // Adds the rows to every window they lie in that is kept row by row (hopping.h says which are not); rows of unknown
+  // definitions are parked. On an error nothing happened: InvalidArgument for rows that cannot be (an unknown number, a
+  // slice that is none), ResourceExhausted at the bound of parked rows, FailedPrecondition between take_changes() and
+  // committed(), and what the loader says.
   absl::Status fold(const model::PartialRows& rows);
 
   // A frame of this edge was folded: it is not silent, and says how far it has published.
@@ -133,6 +139,7 @@ class CloudEngine {
   std::size_t changed_rows() const { return cache_.changed_rows(); }
   std::size_t cached_rows() const { return cache_.cached_rows(); }
   std::size_t parked_rows() const { return parked_count_; }
+  const HoppingWindows& hopping() const { return hopping_; }
   model::Time publication(std::size_t table) const { return publication_.of(plan_.tables[table].metric); }
 
   // For every group of the step's table, in the order of its numbers. Contains what take_changes() returned.
@@ -152,6 +159,7 @@ class CloudEngine {
   absl::StatusOr<std::optional<std::size_t>> stream_of(const model::GroupDef& group) const;
   absl::Status check(const model::PartialRow& row) const;
   void move_anchor(std::size_t metric, model::Time slice);
+  absl::Status advance_hopping(std::vector<model::Time>& published, CloudChanges& changes);
   absl::Status evaluate_across();
   absl::Status evaluate_across(std::size_t table, std::size_t window);
   void collect_windows(CloudChanges& changes);
@@ -167,6 +175,7 @@ class CloudEngine {
   Calendar calendar_;
   CloudPublication publication_;
   WindowCache cache_;
+  HoppingWindows hopping_;
   std::vector<std::vector<std::size_t>> tables_of_stream_;
   std::vector<Group> groups_;
   absl::flat_hash_map<std::string, model::GroupId> group_ids_;  // by identity

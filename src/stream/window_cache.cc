@@ -32,6 +32,12 @@ std::vector<model::Label> project(const std::vector<model::Label>& labels, const
 
 }  // namespace
 
+std::vector<WindowInstance*> by_start(std::vector<WindowInstance*> instances) {
+  std::sort(instances.begin(), instances.end(),
+            [](const WindowInstance* a, const WindowInstance* b) { return a->span.start < b->span.start; });
+  return instances;
+}
+
 WindowCache::WindowCache(const model::Plan& plan, WindowLoader& loader, std::size_t max_rows)
     : plan_(plan), loader_(loader), max_rows_(max_rows), tables_(plan.tables.size()) {
   for (std::size_t t = 0; t < plan.tables.size(); ++t) {
@@ -100,6 +106,28 @@ absl::StatusOr<std::optional<model::Time>> WindowCache::next_start(std::size_t t
     if (start >= from && (!*next || start < **next)) *next = start;
   }
   return next;
+}
+
+absl::StatusOr<std::optional<model::Time>> WindowCache::last_start(std::size_t table, std::size_t window) {
+  const std::string& name = plan_.tables[table].name;
+  const std::string& kind = tables_[table].windows[window].name;
+  absl::StatusOr<std::optional<model::Time>> last = loader_.next_start(name, kind, model::kMinTime);
+  if (!last.ok() || !*last) return last;
+  // There is one at *last, and none after `end`. Differences are taken as unsigned numbers, which hold them all.
+  std::int64_t end = model::to_ns(model::kMaxTime);
+  while (model::to_ns(**last) < end) {
+    const std::uint64_t begin = static_cast<std::uint64_t>(model::to_ns(**last));
+    const std::uint64_t half = (static_cast<std::uint64_t>(end) - begin + 1) / 2;
+    const auto middle = static_cast<std::int64_t>(begin + half);
+    absl::StatusOr<std::optional<model::Time>> later = loader_.next_start(name, kind, model::from_ns(middle));
+    if (!later.ok()) return later;
+    if (*later) {
+      last = *std::move(later);
+    } else {
+      end = middle - 1;
+    }
+  }
+  return last;
 }
 
 Cell& WindowCache::change(WindowInstance& instance, std::uint32_t group) {

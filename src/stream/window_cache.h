@@ -58,6 +58,9 @@ struct WindowInstance {
   }
 };
 
+// In ascending order of start.
+std::vector<WindowInstance*> by_start(std::vector<WindowInstance*> instances);
+
 class WindowCache {
  public:
   // Both outlive it.
@@ -86,6 +89,9 @@ class WindowCache {
   absl::StatusOr<WindowInstance*> get(std::size_t table, std::size_t window, const Window& span);
   // The least start >= from of a window that has rows, committed or not.
   absl::StatusOr<std::optional<model::Time>> next_start(std::size_t table, std::size_t window, model::Time from);
+
+  // The greatest start of a committed window that has rows. Asks the loader some sixty times.
+  absl::StatusOr<std::optional<model::Time>> last_start(std::size_t table, std::size_t window);
 
   // The cell, marked as changed: its state is about to be.
   Cell& change(WindowInstance& instance, std::uint32_t group);

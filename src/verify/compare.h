@@ -59,6 +59,9 @@ class Comparison {
   Comparison(const model::Plan& plan, const Oracle& oracle);
 
   void add(const StoredWindow& stored);
+  // How far the table is published. Its paned hopping windows (model::is_paned) that end later may be missing; where
+  // this is not said, none may.
+  void published(const std::string& table, model::Time time) { published_[table] = time; }
   // What the edge of an input reported last. Of a live one only that its terms add up.
   void add(const std::string& input_key, const model::Ledger& reported);
   // Raw samples of a series that the cloud has, as Oracle::raw_hash() of each; of one series any number of times.
@@ -70,6 +73,7 @@ class Comparison {
   struct Side {
     const Oracle::Table* table = nullptr;
     std::vector<bool> seen;  // by number of the cell
+    bool paned = false;
   };
   void compare_raw();
   void example(std::string text);
@@ -78,6 +82,7 @@ class Comparison {
   const Oracle& oracle_;
   std::map<std::pair<std::string, std::string>, Side> sides_;  // by table and window
   std::set<std::pair<std::string, std::string>> hidden_;
+  std::map<std::string, model::Time> published_;  // by table
   std::set<std::string> live_inputs_;
   std::set<std::string> passed_over_;  // tables
   std::set<std::string> inputs_seen_;

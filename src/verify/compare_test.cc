@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "verify/csv_rows.h"
 
@@ -80,6 +81,40 @@ class Comparing : public ::testing::Test {
   std::vector<StoredWindow> windows_;
   model::Ledger ledger_;
 };
+
+// Of a paned hopping window that is not published the row may be missing, and only then.
+TEST(ComparingHopping, AWindowThatIsNotPublishedMayBeMissing) {
+  model::Fleet fleet;
+  fleet.zone = "UTC";
+  fleet.metrics = {{"load", "W", 3, std::chrono::seconds(30), std::chrono::hours(1)}};
+  fleet.nodes.resize(1);
+  fleet.nodes[0].name = "edge-1";
+  fleet.inputs.resize(1);
+  fleet.inputs[0].key = "edge-1/0";
+  fleet.inputs[0].node = "edge-1";
+  model::RollupSpec plugs;
+  plugs.name = "plug_load";
+  plugs.metric = "load";
+  plugs.by = {"plug"};
+  plugs.slice = std::chrono::minutes(1);
+  plugs.windows = {*model::parse_window("10m/2m"), *model::parse_window("2m/1m")};
+  fleet.rollups = {plugs};
+  const model::Plan plan = model::make_plan(fleet);
+  const auto missing = [&](std::optional<int> minute) {
+    const std::unique_ptr<Oracle> oracle = Oracle::create(plan).value();
+    auto rows = read_csv_rows(fleet.inputs[0], base::bytes_in_memory("1,60,1,1,1,0,0\n")).value();
+    EXPECT_TRUE(oracle->read(0, {{0, 1}, true}, *rows).ok());
+    oracle->finish();
+    Comparison comparison(plan, *oracle);
+    if (minute) comparison.published("plug_load", model::from_ns(0) + std::chrono::minutes(*minute));
+    return comparison.finish().windows_missing;
+  };
+  // Windows of ten minutes that end at 2, 4, ..., 10; of the others two hold the sample.
+  EXPECT_EQ(missing(std::nullopt), 7u);
+  EXPECT_EQ(missing(1), 2u);
+  EXPECT_EQ(missing(4), 4u);
+  EXPECT_EQ(missing(10), 7u);
+}
 
 TEST_F(Comparing, TheRightAnswerPasses) {
   const Report report = compare();
