@@ -79,8 +79,9 @@ TEST_P(RawSamples, AreAllThereOnceWhateverIsKilled) {
     SCOPED_TRACE(node);
     const json before = fleet.status("edge-1");
     const std::int64_t read = before.is_object() ? before.at("samples_in").get<std::int64_t>() : 0;
-    ASSERT_TRUE(fleet.wait_until(
-        "edge-1", [&](const json& s) { return s.at("samples_in").get<std::int64_t>() > std::max<std::int64_t>(read, 0); }));
+    ASSERT_TRUE(fleet.wait_until("edge-1", [&](const json& s) {
+      return s.at("samples_in").get<std::int64_t>() > std::max<std::int64_t>(read, 0);
+    }));
     ASSERT_TRUE(fleet.stop(node, SIGKILL));
     ASSERT_TRUE(fleet.start(node));
     ASSERT_TRUE(fleet.wait_until(node, [](const json& s) { return s.at("ready").get<bool>(); }));

@@ -194,8 +194,10 @@ void add_samples(CLI::App& query, Chosen& chosen) {
   command->add_option("--label,--where", options->where, "label=value; may be given several times")
       ->expected(1)
       ->take_all();
-  command->add_flag_callback("--csv", [options] { options->format = "csv"; }, "The same as --format csv");
-  command->add_flag_callback("--json", [options] { options->format = "json"; }, "The same as --format json");
+  command->add_flag_callback(
+      "--csv", [options] { options->format = "csv"; }, "The same as --format csv");
+  command->add_flag_callback(
+      "--json", [options] { options->format = "json"; }, "The same as --format json");
   add_common(*command, options, chosen,
              "Example:\n  orla query samples --url http://127.0.0.1:8401 --metric load --label plug=7 --limit 20",
              run_samples);

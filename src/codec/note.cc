@@ -1,8 +1,8 @@
 // Format (in an envelope, kind "N"): publications and ledgers as in account.cc, a ledger after its input key (text),
 // preceded by their number; then the number of state entries and for each: 1 for a snapshot else 0, its bytes (text);
 // then (not in version 1, which is still read) the number of tombstones and for each: first, last - first, reason
-// (text), from and to (8 bytes each), the number of inputs and for each: its key (text), samples; then (version 3, which
-// is written when one of them is not 0) the raw samples of each tombstone.
+// (text), from and to (8 bytes each), the number of inputs and for each: its key (text), samples; then (version 3,
+// which is written when one of them is not 0) the raw samples of each tombstone.
 #include "codec/note.h"
 
 #include <algorithm>
@@ -114,8 +114,7 @@ absl::StatusOr<model::OriginNote> decode_note(std::string_view bytes) {
   if (!body.ok()) return body.status();
   base::ByteReader from(*body);
   model::OriginNote note;
-  if (const char* wrong = read(from, note, format.version))
-    return malformed(kFormat, wrong);
+  if (const char* wrong = read(from, note, format.version)) return malformed(kFormat, wrong);
   return note;
 }
 

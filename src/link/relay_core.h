@@ -30,8 +30,8 @@ struct RelaySettings {
 
 class RelayCore {
  public:
-  // Decoded rows of a part and its blocks of samples, GroupIds of the relay's own dictionary. Shared by the part and the
-  // frames made of it.
+  // Decoded rows of a part and its blocks of samples, GroupIds of the relay's own dictionary. Shared by the part and
+  // the frames made of it.
   using Rows = std::shared_ptr<const model::Content>;
 
   // Merge the rows, put the blocks one after the other, send them as one frame of this id on the session.

@@ -171,8 +171,8 @@ class RollupChecks {
                   "a rollup without across", "put it into a rollup that pools the samples of the metric");
     } else if (rollup.metric.empty()) {
       errors_.add(place_of(table(i), "keep"),
-                  fmt::format("keep = \"raw\" with from, in rollup {}", in_quotes(rollup.name)),
-                  "a rollup with metric", "samples are those of a metric: put it into the rollup that reads it");
+                  fmt::format("keep = \"raw\" with from, in rollup {}", in_quotes(rollup.name)), "a rollup with metric",
+                  "samples are those of a metric: put it into the rollup that reads it");
     }
   }
 

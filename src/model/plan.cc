@@ -72,7 +72,8 @@ class Planner {
       raw.name = metric.name + std::string(kRawSuffix);
       raw.metric = m;
       raw.decimals = metric.decimals;
-      raw.definition = base::hash64(fmt::format("{}:{};raw;decimals={}", metric.name.size(), metric.name, raw.decimals));
+      raw.definition =
+          base::hash64(fmt::format("{}:{};raw;decimals={}", metric.name.size(), metric.name, raw.decimals));
       plan_.raw_streams.push_back(std::move(raw));
     }
   }
@@ -225,8 +226,8 @@ const TableDef* Plan::table(std::string_view name) const {
 }
 
 const RawStreamDef* Plan::raw_stream(std::size_t metric) const {
-  const auto found =
-      std::find_if(raw_streams.begin(), raw_streams.end(), [&](const RawStreamDef& raw) { return raw.metric == metric; });
+  const auto found = std::find_if(raw_streams.begin(), raw_streams.end(),
+                                  [&](const RawStreamDef& raw) { return raw.metric == metric; });
   return found == raw_streams.end() ? nullptr : &*found;
 }
 

@@ -27,8 +27,8 @@ struct StreamDef {
 
 // What edges send of a metric of which every sample is kept, whichever rollups ask: samples of whole series.
 struct RawStreamDef {
-  std::string name;              // "<metric>/raw"
-  std::size_t metric = 0;        // index into Fleet::metrics
+  std::string name;        // "<metric>/raw"
+  std::size_t metric = 0;  // index into Fleet::metrics
   int decimals = 0;
   std::uint64_t definition = 0;  // hash of metric and decimals
 };

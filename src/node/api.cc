@@ -107,9 +107,8 @@ absl::StatusOr<SampleOptions> sample_options_of(const HttpRequest& request) {
     const absl::StatusOr<bool> taken = take_common(name, value, options);
     if (!taken.ok()) return taken.status();
     if (!*taken) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown parameter \"", name,
-                       "\": expected metric, where, from, to, limit, after, format or times"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unknown parameter \"", name, "\": expected metric, where, from, to, limit, after, format or times"));
     }
   }
   return options;

@@ -67,10 +67,10 @@ class CloudRole final : public Role {
   std::map<model::NodeName, store::OriginRow> origins_;  // as of the last frame folded
   std::vector<std::pair<model::NodeName, model::StateEntry>> new_states_;
   std::vector<std::optional<model::Series>> raw_groups_;  // by GroupId; nothing: of no raw stream
-  std::vector<std::uint32_t> raw_numbers_;                      // by GroupId: in new_series_, or kNoNumber
+  std::vector<std::uint32_t> raw_numbers_;                // by GroupId: in new_series_, or kNoNumber
   std::vector<model::Series> new_series_;                 // of the samples below
-  std::vector<model::GroupId> numbered_;                        // whose groups are those
-  std::vector<model::Batch> new_samples_;                       // folded in, not yet made into a commit
+  std::vector<model::GroupId> numbered_;                  // whose groups are those
+  std::vector<model::Batch> new_samples_;                 // folded in, not yet made into a commit
   std::uint64_t pending_samples_ = 0;
   codec::PackedDecoder decoder_;
   std::optional<stream::CloudChanges> taken_;  // from the engine, not yet made into a commit

@@ -125,8 +125,7 @@ void EdgeRole::lose(model::Sequence sequence, const std::string& reason) {
   chunk.lost = reason;
   ++tombstones_;
   engine_->lose(chunk.samples, reason);
-  const model::Tombstone tombstone{sequence, sequence, reason,   chunk.samples,
-                                   chunk.from, chunk.to, chunk.raw_samples};
+  const model::Tombstone tombstone{sequence, sequence, reason, chunk.samples, chunk.from, chunk.to, chunk.raw_samples};
   dirty_ = force_chunk_ = true;  // the cloud has to hear of it
   model::Range range;
   range.node = node_.name;

@@ -57,7 +57,8 @@ TEST(ChildGroups, RenumbersBlocksOfSamplesAndLeavesThemAsTheyAre) {
   link::Dictionary dictionary;
   dictionary.entries = {{model::GroupId{0}, group("a")}, {model::GroupId{1}, group("b")}};
   ASSERT_TRUE(child.define(dictionary, [&](const model::GroupDef& g) { return table.intern(g); }).ok());
-  model::Content content{{row(0, 1)}, {{{{model::GroupId{0}, 3}, {model::GroupId{1}, 2}, {model::GroupId{0}, 1}}, "p"}}};
+  model::Content content{{row(0, 1)},
+                         {{{{model::GroupId{0}, 3}, {model::GroupId{1}, 2}, {model::GroupId{0}, 1}}, "p"}}};
   ASSERT_TRUE(child.translate(content).ok());
   const model::SampleBlock expected{{{model::GroupId{1}, 3}, {model::GroupId{0}, 2}, {model::GroupId{1}, 1}}, "p"};
   EXPECT_EQ(content.samples.at(0), expected);

@@ -209,8 +209,7 @@ class NodeProcess {
             [&] { return std::make_unique<AggregatorRole>(plan_, spec_, world, *downlink_, *uplink_); });
         break;
       case model::Layer::kCloud: {
-        auto store = store::SqliteCloudStore::open(
-            directory_, plan_, {store::Fsync::kOn, 0, sample_format(), {}});
+        auto store = store::SqliteCloudStore::open(directory_, plan_, {store::Fsync::kOn, 0, sample_format(), {}});
         if (!store.ok()) return store.status();
         cloud_store_ = *std::move(store);
         role_ = on_loop<std::unique_ptr<Role>>(

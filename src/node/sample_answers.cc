@@ -21,8 +21,7 @@ absl::StatusOr<SampleStream> SampleStream::open(const std::string& store_path, S
   if (options.query.metric.empty()) {
     return absl::InvalidArgumentError("samples of which metric? Name one that is kept raw");
   }
-  absl::StatusOr<std::unique_ptr<store::SampleReader>> reader =
-      store::SampleReader::open(store_path, sample_format());
+  absl::StatusOr<std::unique_ptr<store::SampleReader>> reader = store::SampleReader::open(store_path, sample_format());
   if (!reader.ok()) return reader.status();
   // What is wrong with the question shows now, before anything is answered.
   store::SampleQuery probe = options.query;

@@ -67,8 +67,7 @@ json losses_json(const std::vector<model::Loss>& losses) {
   for (const model::Loss& loss : losses) {
     json samples = json::object();
     for (const auto& [input, n] : loss.samples) samples[input] = n;
-    out[loss.reason] = {
-        {"chunks", loss.chunks}, {"samples", std::move(samples)}, {"raw_samples", loss.raw_samples}};
+    out[loss.reason] = {{"chunks", loss.chunks}, {"samples", std::move(samples)}, {"raw_samples", loss.raw_samples}};
   }
   return out;
 }

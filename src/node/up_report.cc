@@ -156,8 +156,8 @@ std::string summary_text(const UpSummary& s) {
   if (s.verified && s.verified->raw_series_compared + s.verified->raw_series_different > 0) {
     const verify::Report& r = *s.verified;
     out += fmt::format("verify: {} raw samples of {} series compared, {} series different: {}\n",
-                       grouped(r.raw_samples_compared), grouped(r.raw_series_compared),
-                       grouped(r.raw_series_different), r.raw_series_different == 0 ? "all there" : "DIFFERENT");
+                       grouped(r.raw_samples_compared), grouped(r.raw_series_compared), grouped(r.raw_series_different),
+                       r.raw_series_different == 0 ? "all there" : "DIFFERENT");
   }
   if (!s.verify_error.empty()) out += fmt::format("verify: not possible: {}\n", s.verify_error);
   for (const std::string& error : s.errors) out += fmt::format("error: {}\n", error);

@@ -16,8 +16,7 @@ namespace {
 // What the cloud has of the metrics that are kept raw.
 absl::Status add_samples(const model::Plan& plan, const std::string& cloud_file, verify::Comparison& comparison) {
   if (plan.raw_streams.empty()) return absl::OkStatus();
-  absl::StatusOr<std::unique_ptr<store::SampleReader>> reader =
-      store::SampleReader::open(cloud_file, sample_format());
+  absl::StatusOr<std::unique_ptr<store::SampleReader>> reader = store::SampleReader::open(cloud_file, sample_format());
   if (!reader.ok()) return reader.status();
   for (const model::RawStreamDef& raw : plan.raw_streams) {
     model::Series series{plan.fleet.metrics[raw.metric].name, {}};

@@ -53,7 +53,8 @@ void Exercised::add(const Exercised& other) {
 
 std::string to_string(const Exercised& e) {
   return fmt::format(
-      "{:.0f} s, nodes {}, samples {}, windows {}, late {}, rejected {}, raw samples {}, raw lost {}, dropped {}, chunks {}, duplicates {}, "
+      "{:.0f} s, nodes {}, samples {}, windows {}, late {}, rejected {}, raw samples {}, raw lost {}, dropped {}, "
+      "chunks {}, duplicates {}, "
       "refusals {}, faults {}, crashes {}, power losses {}, stops {}, freezes {}, cuts {}, messages lost {}, slowed "
       "{}, "
       "sessions {}, failovers {}, failed writes {}, syncs {}, removals {}, starts from cache {}, lost power after {}, "
@@ -61,11 +62,12 @@ std::string to_string(const Exercised& e) {
       "journals at bound {}, refused {}, dropped in memory {}, lagging {}, returns {}, "
       "flips {}, tombstones {}, pushes {}, epochs closed {}, upgrades {}, "
       "peaks: outbox {} bytes, unresolved {} bytes, parked {} rows, {:.1f} connects/s",
-      e.simulated_s, e.nodes, e.samples, e.windows, e.late, e.rejected, e.raw_samples, e.raw_lost, e.dropped, e.chunks, e.duplicates, e.refusals,
-      e.faults, e.crashes, e.power_losses, e.stops, e.freezes, e.cuts, e.lost_messages, e.slowed_messages, e.sessions,
-      e.failovers, e.failed_writes, e.failed_syncs, e.failed_removals, e.cached_starts, e.cached_losses, e.snapshots,
-      e.journal_checks, e.refused, e.memory_dropped, e.lagging, e.returns, e.flips, e.tombstones, e.pushes, e.takeovers,
-      e.upgrades, e.outbox_bytes, e.unresolved_bytes, e.parked_rows, e.connects_per_s);
+      e.simulated_s, e.nodes, e.samples, e.windows, e.late, e.rejected, e.raw_samples, e.raw_lost, e.dropped, e.chunks,
+      e.duplicates, e.refusals, e.faults, e.crashes, e.power_losses, e.stops, e.freezes, e.cuts, e.lost_messages,
+      e.slowed_messages, e.sessions, e.failovers, e.failed_writes, e.failed_syncs, e.failed_removals, e.cached_starts,
+      e.cached_losses, e.snapshots, e.journal_checks, e.refused, e.memory_dropped, e.lagging, e.returns, e.flips,
+      e.tombstones, e.pushes, e.takeovers, e.upgrades, e.outbox_bytes, e.unresolved_bytes, e.parked_rows,
+      e.connects_per_s);
 }
 
 }  // namespace orla::sim

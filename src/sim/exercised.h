@@ -14,8 +14,8 @@ struct Exercised {
   std::uint64_t rejected = 0;
   std::uint64_t raw_samples = 0;  // kept raw at the cloud
   std::uint64_t raw_lost = 0;     // ... lost with chunks
-  std::uint64_t dropped = 0;  // lost with damaged chunks
-  std::uint64_t chunks = 0;   // folded in at the cloud
+  std::uint64_t dropped = 0;      // lost with damaged chunks
+  std::uint64_t chunks = 0;       // folded in at the cloud
   std::uint64_t duplicates = 0;
   std::uint64_t refusals = 0;
   std::uint64_t faults = 0;

@@ -54,7 +54,8 @@ void FakeCloudStore::keep_samples(const store::CloudCommit& commit, CloudDisk& i
     for (const model::Batch::Run& run : batch.runs) {
       const model::Series& series = commit.sample_series[model::index(run.series)];
       const std::string identity = model::identity(series);
-      model::SetDigest& samples = in.samples.try_emplace(identity, verify::Oracle::RawSeries{series, {}}).first->second.samples;
+      model::SetDigest& samples =
+          in.samples.try_emplace(identity, verify::Oracle::RawSeries{series, {}}).first->second.samples;
       for (std::uint32_t i = run.begin; i < run.end; ++i) {
         samples.add(verify::Oracle::raw_hash(identity, batch.times[i], batch.values[i]));
       }

@@ -41,8 +41,7 @@ absl::Status FakeEdgeStore::commit(const store::EdgeCommit& commit) {
       const auto found = cache_.chunks.find(s);
       if (found == cache_.chunks.end()) continue;
       found->second.rows.clear();
-      found->second.range.note.tombstones = {
-          store::tombstone_of(s, tombstone.reason, found->second.facts)};
+      found->second.range.note.tombstones = {store::tombstone_of(s, tombstone.reason, found->second.facts)};
     }
   }
   make_durable();

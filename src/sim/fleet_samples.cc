@@ -21,7 +21,8 @@ std::string FleetWorld::lose_samples(const model::NodeName& node, const model::C
           group < groups.size() ? model::raw_series(groups[group]) : std::optional<model::Series>{};
       if (!series) return fmt::format("the witness does not know a raw group of {}", node);
       const std::string identity = model::identity(*series);
-      model::SetDigest& lost = losses.raw.try_emplace(identity, verify::Oracle::RawSeries{*series, {}}).first->second.samples;
+      model::SetDigest& lost =
+          losses.raw.try_emplace(identity, verify::Oracle::RawSeries{*series, {}}).first->second.samples;
       for (std::uint32_t i = batch.runs[r].begin; i < batch.runs[r].end; ++i) {
         lost.add(verify::Oracle::raw_hash(identity, batch.times[i], batch.values[i]));
       }

@@ -157,8 +157,8 @@ class FleetWorld {
   struct Losses {
     std::string wrong;  // why it cannot be told
     std::uint64_t chunks = 0;
-    std::uint64_t unseen = 0;                                // samples of chunks that never were on a disk
-    std::map<std::string, std::uint64_t> samples;            // by input
+    std::uint64_t unseen = 0;                      // samples of chunks that never were on a disk
+    std::map<std::string, std::uint64_t> samples;  // by input
     std::uint64_t raw_samples = 0;
     std::uint64_t unseen_raw = 0;                            // of these, of chunks that never were on a disk
     verify::Oracle::RawSamples raw;                          // the others

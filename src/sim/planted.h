@@ -13,24 +13,24 @@ namespace orla::sim {
 
 enum class Bug : std::uint8_t {
   kNone,
-  kLostWrite,         // a commit says it is durable and is not, until the next one
-  kForgetJournal,     // an edge restores everything but its newest journal entry
-  kForgetOpen,        // ... everything but its open slices
-  kForgetAcceptance,  // ... everything but the watermarks and held samples of its series
-  kCursorsApart,      // the cloud's cursors are durable and the windows of the same commit are not
-  kTrimOnRead,        // an edge drops a chunk once it was read to be sent
-  kSkipRows,          // an input loses a row
-  kAcknowledgeEarly,  // the cloud acknowledges a frame before it has committed it
-  kTrimOnRelay,       // an aggregator acknowledges a frame itself, and the edge trims
-  kRenumber,          // after a restart an edge sends what is unacknowledged under a new number
-  kMergeDefinitions,  // the cloud takes partials of another definition for its own
-  kAcceptOverlap,     // the cloud folds in a frame that begins at or before its cursor
-  kBlockOnLost,       // a chunk that is lost on disk is waited for instead of sent as a tombstone
-  kStarve,            // heartbeats wait behind data
-  kLoseState,         // a memory edge's state entry is lost on the way
-  kNoSnapshot,        // an edge never takes a snapshot again: its journal grows for ever
-  kForgetLate,        // the cloud is told of late samples without their set
-  kKeepFailedSamples, // raw samples of a commit that failed are kept, and come again with it
+  kLostWrite,          // a commit says it is durable and is not, until the next one
+  kForgetJournal,      // an edge restores everything but its newest journal entry
+  kForgetOpen,         // ... everything but its open slices
+  kForgetAcceptance,   // ... everything but the watermarks and held samples of its series
+  kCursorsApart,       // the cloud's cursors are durable and the windows of the same commit are not
+  kTrimOnRead,         // an edge drops a chunk once it was read to be sent
+  kSkipRows,           // an input loses a row
+  kAcknowledgeEarly,   // the cloud acknowledges a frame before it has committed it
+  kTrimOnRelay,        // an aggregator acknowledges a frame itself, and the edge trims
+  kRenumber,           // after a restart an edge sends what is unacknowledged under a new number
+  kMergeDefinitions,   // the cloud takes partials of another definition for its own
+  kAcceptOverlap,      // the cloud folds in a frame that begins at or before its cursor
+  kBlockOnLost,        // a chunk that is lost on disk is waited for instead of sent as a tombstone
+  kStarve,             // heartbeats wait behind data
+  kLoseState,          // a memory edge's state entry is lost on the way
+  kNoSnapshot,         // an edge never takes a snapshot again: its journal grows for ever
+  kForgetLate,         // the cloud is told of late samples without their set
+  kKeepFailedSamples,  // raw samples of a commit that failed are kept, and come again with it
 };
 
 struct BugInfo {

@@ -53,13 +53,15 @@ absl::Status read_ledgers(Database& database, std::vector<OriginRow>& into) {
 }
 
 absl::Status read_losses(Database& database, std::vector<OriginRow>& into) {
-  absl::StatusOr<Statement> get = database.prepare("SELECT node,reason,chunks,raw_samples FROM lost_chunks ORDER BY node,reason");
+  absl::StatusOr<Statement> get =
+      database.prepare("SELECT node,reason,chunks,raw_samples FROM lost_chunks ORDER BY node,reason");
   if (!get.ok()) return get.status();
   absl::StatusOr<bool> row = get->step();
   for (; row.ok() && *row; row = get->step()) {
     OriginRow* origin = find_origin(into, get->text(0));
     if (origin == nullptr) continue;
-    origin->losses.push_back({std::string(get->text(1)), from_column(get->integer(2)), {}, from_column(get->integer(3))});
+    origin->losses.push_back(
+        {std::string(get->text(1)), from_column(get->integer(2)), {}, from_column(get->integer(3))});
   }
   if (!row.ok()) return row.status();
   get = database.prepare("SELECT node,reason,input,samples FROM lost_samples ORDER BY node,reason,input");

@@ -129,9 +129,8 @@ class Scan {
       const auto [least, greatest] = std::minmax_element(tail.times.begin(), tail.times.end());
       pieces.push_back({0, UINT32_MAX, *least, *greatest});
     }
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-      return std::tie(a.first, a.rank) < std::tie(b.first, b.rank);
-    });
+    std::sort(pieces.begin(), pieces.end(),
+              [](const Piece& a, const Piece& b) { return std::tie(a.first, a.rank) < std::tie(b.first, b.rank); });
     return pieces;
   }
 

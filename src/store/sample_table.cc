@@ -73,11 +73,8 @@ absl::StatusOr<std::int64_t> SampleTable::number_of(const model::Series& series)
   new_series_.push_back(std::move(key));
   ++next_series_;
   const std::int64_t number = known->second;
-  const absl::Status status = put_series_.bind(1, number)
-                                  .bind_text(2, series.metric)
-                                  .bind_text(3, json)
-                                  .bind_blob(4, labels)
-                                  .run();
+  const absl::Status status =
+      put_series_.bind(1, number).bind_text(2, series.metric).bind_text(3, json).bind_blob(4, labels).run();
   if (!status.ok()) return status;
   return number;
 }
@@ -164,8 +161,8 @@ absl::Status SampleTable::write_blocks(std::span<const Piece> pieces) {
   const BatchForm form = common_form(pieces);
   for (const Piece& piece : pieces) {
     for (std::uint32_t i = piece.begin; i < piece.end;) {
-      const std::uint32_t end = i + static_cast<std::uint32_t>(std::min<std::size_t>(
-                                        piece.end - i, kBlockSamples - block_.size()));
+      const std::uint32_t end =
+          i + static_cast<std::uint32_t>(std::min<std::size_t>(piece.end - i, kBlockSamples - block_.size()));
       model::append(block_, form, model::SeriesId{0}, *piece.batch, piece.run, i, end);
       i = end;
       if (block_.size() < kBlockSamples) continue;
@@ -207,10 +204,10 @@ absl::Status SampleTable::write_tail(std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
     tail_keys_.insert(piece.key);
     for (std::uint32_t i = piece.begin; i < piece.end;) {
-      const std::uint32_t end = i + static_cast<std::uint32_t>(std::min<std::size_t>(
-                                        piece.end - i, kBlockSamples - block_.size()));
-      model::append(block_, form, model::SeriesId{static_cast<std::uint32_t>(piece.key.first)}, *piece.batch,
-                    piece.run, i, end);
+      const std::uint32_t end =
+          i + static_cast<std::uint32_t>(std::min<std::size_t>(piece.end - i, kBlockSamples - block_.size()));
+      model::append(block_, form, model::SeriesId{static_cast<std::uint32_t>(piece.key.first)}, *piece.batch, piece.run,
+                    i, end);
       i = end;
       if (block_.size() < kBlockSamples) continue;
       if (absl::Status status = write_tail_row(); !status.ok()) return status;

@@ -139,8 +139,7 @@ TEST_F(SampleTableTest, LargeRunsBecomeBlocksPerHour) {
   const Told all = told(of(1));
   ASSERT_EQ(all.size(), 3600u);
   for (std::int64_t i = 0; i < 3600; ++i) {
-    EXPECT_EQ(all[static_cast<std::size_t>(i)],
-              (std::pair{(i - 600) * 1'000'000'000, static_cast<double>(i) / 1000}));
+    EXPECT_EQ(all[static_cast<std::size_t>(i)], (std::pair{(i - 600) * 1'000'000'000, static_cast<double>(i) / 1000}));
   }
   // Only a few at the end of the first hour make no block.
   ASSERT_TRUE(store_->commit(run_of(2, seconds(-511), 511 + 512, 0)).ok());

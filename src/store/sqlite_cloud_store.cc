@@ -33,7 +33,8 @@ absl::StatusOr<std::unique_ptr<SqliteCloudStore>> SqliteCloudStore::open(const s
   if (status.ok()) status = upgrade_cloud_schema(**database);
   if (status.ok()) status = create_or_check_version(**database, kCloudSchemaVersion, cloud_schema());
   if (!status.ok()) return status;
-  std::unique_ptr<SqliteCloudStore> store(new SqliteCloudStore(std::move(*lock), std::move(*database), std::move(options)));
+  std::unique_ptr<SqliteCloudStore> store(
+      new SqliteCloudStore(std::move(*lock), std::move(*database), std::move(options)));
 
   absl::StatusOr<Transaction> transaction = Transaction::begin(*store->database_);
   if (!transaction.ok()) return transaction.status();

@@ -77,7 +77,8 @@ void EdgeEngine::add_group(GroupDef group, std::size_t stream) {
   group_streams_.push_back(stream);
 }
 
-// The series' slots, one per stream of the metric, and its raw group; nothing when a group it needs is beyond the limit.
+// The series' slots, one per stream of the metric, and its raw group; nothing when a group it needs is beyond the
+// limit.
 std::optional<EdgeEngine::Placed> EdgeEngine::place(const model::Series& series, std::size_t metric) {
   const std::vector<std::size_t>& streams = metrics_[metric].streams;
   std::vector<GroupDef> needed;
@@ -332,8 +333,7 @@ void EdgeEngine::settle(std::uint32_t series) {
         Series& s = series_[series];
         if (sample.time < s.from || sample.time >= s.to) locate(s, sample.time);
         fold(s, sample.input, &sample.time, &sample.value, 1);
-        if (s.raw != kNone)
-          raw_.add(model::GroupId{s.raw}, sample.time, sample.value, metrics_[s.metric].decimals);
+        if (s.raw != kNone) raw_.add(model::GroupId{s.raw}, sample.time, sample.value, metrics_[s.metric].decimals);
         ++ledger.aggregated;
         accepted(from, sample.time);
         break;

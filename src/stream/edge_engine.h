@@ -137,7 +137,7 @@ class EdgeEngine {
     int decimals = 0;
     model::Duration boundary{};  // every slice's end is a multiple of it
     const model::RawStreamDef* raw = nullptr;
-    bool fed = false;            // declared or seen: it has a publication
+    bool fed = false;  // declared or seen: it has a publication
     model::Time publication = model::kMinTime;
     bool publication_changed = false;    // since take_changes()
     model::Time told = model::kMinTime;  // published boundary at the last seal

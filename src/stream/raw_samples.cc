@@ -74,7 +74,8 @@ void RawSamples::add(GroupId group, Time time, double value, int decimals) {
   const int places = used_ > 0 && integers ? parts_[used_ - 1].decimals : decimals;
   const std::optional<std::int64_t> integer =
       integers && places <= model::kMaxScaledDecimals ? model::as_decimal(value, places) : std::nullopt;
-  const bool scaled = integer && *integer >= INT32_MIN && *integer <= INT32_MAX && !(*integer == 0 && std::signbit(value));
+  const bool scaled =
+      integer && *integer >= INT32_MIN && *integer <= INT32_MAX && !(*integer == 0 && std::signbit(value));
   Batch& to = part(paced, scaled, scaled ? places : 0);
   const std::size_t at = to.size();
   to.runs.push_back(run_of(group, at, at + 1));
@@ -116,7 +117,8 @@ void RawSamples::order(const Batch& part) {
   counts_.assign(std::size_t{most} + 2, 0);
   for (const Batch::Run& run : part.runs) ++counts_[model::index(run.series) + 1];
   std::partial_sum(counts_.begin(), counts_.end(), counts_.begin());
-  for (std::size_t i = 0; i < n; ++i) order_[counts_[model::index(part.runs[i].series)]++] = static_cast<std::uint32_t>(i);
+  for (std::size_t i = 0; i < n; ++i)
+    order_[counts_[model::index(part.runs[i].series)]++] = static_cast<std::uint32_t>(i);
 }
 
 void RawSamples::take_part(const Batch& part, std::size_t most, std::vector<RawBatch>& out) {

@@ -96,7 +96,7 @@ TEST(RawSamples, FormsThatDifferAndSingleSamplesKeepTheirBits) {
   plain.times = {model::from_ns(7), model::from_ns(6)};
   plain.values = {1e-300, 3};
   raw.add(GroupId{0}, plain, 0, 0, 2);
-  const Told expected = {{0, 1, bits(2.5)}, {0, 2, bits(2.55)},  {0, 3, bits(-0.0)},
+  const Told expected = {{0, 1, bits(2.5)}, {0, 2, bits(2.55)},   {0, 3, bits(-0.0)},
                          {0, 4, bits(0.9)}, {0, 7, bits(1e-300)}, {0, 6, bits(3)}};
   EXPECT_EQ(told(raw.take(100)), expected);
 }

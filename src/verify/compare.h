@@ -32,13 +32,13 @@ struct Report {
   std::uint64_t windows_missing = 0;    // expected, and not there
   std::uint64_t windows_extra = 0;      // there, and not expected
   std::uint64_t inputs_compared = 0;
-  std::uint64_t inputs_different = 0;  // another count, late set or rejected set; or not reported; or not known
+  std::uint64_t inputs_different = 0;      // another count, late set or rejected set; or not reported; or not known
   std::uint64_t raw_series_compared = 0;   // of metrics that are kept raw: expected, and there
   std::uint64_t raw_series_different = 0;  // with other samples; missing; or not expected
   std::uint64_t raw_samples_compared = 0;  // of the series that do not differ
   model::Ledger totals;                    // expected, over all inputs
-  std::vector<std::string> examples;   // of differences, for people; at most kMaxExamples
-  std::vector<std::string> warnings;   // what limits the comparison
+  std::vector<std::string> examples;       // of differences, for people; at most kMaxExamples
+  std::vector<std::string> warnings;       // what limits the comparison
 
   std::uint64_t differences() const {
     return windows_different + windows_missing + windows_extra + inputs_different + raw_series_different;
