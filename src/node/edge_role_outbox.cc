@@ -168,6 +168,13 @@ void EdgeRole::send_chunk(const link::OriginCore::SendChunk& action) {
     origin_.unreadable(world_.clock.steady_now(), action.sequence, base::message(chunk.status()));
     return;
   }
+  const auto dropped = pending_.find(action.sequence);
+  if (chunk->range.note.tombstones.empty() && dropped != pending_.end() && !dropped->second.lost.empty() &&
+      !dropped->second.durable) {
+    // Its credit is that of the tombstone, which a commit still has to write.
+    origin_.unreadable(world_.clock.steady_now(), action.sequence, "its loss is not written down yet");
+    return;
+  }
   if (!chunk->range.note.tombstones.empty()) {
     // It may be acknowledged, and forgotten, from here on: what is lost has to be in the accounts before.
     take_up_losses();

@@ -131,7 +131,9 @@ TEST_F(CloudStoreTest, TombstonesAndLossesAreRecovered) {
   EXPECT_THAT(open()->recover().value().origins[0].cursor.tombstones, IsEmpty());
 }
 
-TEST_F(CloudStoreTest, AFileOfVersion1IsBroughtUpToDate) {
+TEST_F(CloudStoreTest, AFileOfAnEarlierVersionIsBroughtUpToDate) {
+  constexpr char kWithoutSamples[] =
+      "DROP TABLE sample_metrics; DROP TABLE sample_tail; DROP TABLE sample_blocks; DROP TABLE sample_series;";
   {
     const auto store = open();
     CloudCommit commit;
@@ -141,8 +143,17 @@ TEST_F(CloudStoreTest, AFileOfVersion1IsBroughtUpToDate) {
   {
     const std::unique_ptr<Database> database = Database::open(file(), OpenMode::kReadWrite).value();
     ASSERT_TRUE(database
-                    ->execute("DROP TABLE tombstones; DROP TABLE lost_chunks; DROP TABLE lost_samples;"
+                    ->execute(std::string(kWithoutSamples) +
+                              "DROP TABLE tombstones; DROP TABLE lost_chunks; DROP TABLE lost_samples;"
                               "PRAGMA user_version=1")
+                    .ok());
+  }
+  ASSERT_NE(open(), nullptr);
+  {
+    const std::unique_ptr<Database> database = Database::open(file(), OpenMode::kReadWrite).value();
+    ASSERT_TRUE(database
+                    ->execute(std::string(kWithoutSamples) +
+                              "ALTER TABLE lost_chunks DROP COLUMN raw_samples; PRAGMA user_version=2")
                     .ok());
   }
   const auto store = open();
