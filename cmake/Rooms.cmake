@@ -227,6 +227,7 @@ function(orla_simulator_test)
   endif()
   add_test(NAME simulator COMMAND orla-sim --seeds ${seeds} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   add_test(NAME simulator_swarm COMMAND orla-sim --seeds ${seeds} --swarm WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(simulator simulator_swarm PROPERTIES TIMEOUT 600)
+  # Work for a core each from the start, beside those that wait.
+  set_tests_properties(simulator simulator_swarm PROPERTIES TIMEOUT 600 COST 2000)
   add_dependencies(unit_tests orla-sim)
 endfunction()
