@@ -52,8 +52,7 @@ absl::Status ChildGroups::translate(model::PartialRows& rows) const {
   return absl::OkStatus();
 }
 
-void send_dictionary(std::size_t& sent, std::size_t known,
-                     const std::function<const model::GroupDef&(std::size_t)>& def,
+void send_dictionary(std::size_t& sent, std::size_t known, const std::function<model::GroupDef(std::size_t)>& def,
                      const std::function<void(link::Dictionary)>& send) {
   while (sent < known) {
     link::Dictionary message;
