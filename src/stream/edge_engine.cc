@@ -154,11 +154,15 @@ absl::Status EdgeEngine::check(const Input& input, const InputBatch& batch) cons
     return wrong("it has not a time for each value");
   const std::size_t known = input.series.size() + batch.new_series.size();
   std::uint32_t end = 0;
+  std::uint32_t out_of_place = 0;
+  std::uint32_t largest = 0;
   for (const Batch::Run& run : samples.runs) {
-    if (run.begin != end || run.end < run.begin) return wrong("its runs do not follow each other");
-    if (index(run.series) >= known) return wrong(fmt::format("series {} was never defined", index(run.series)));
+    out_of_place |= (run.begin ^ end) | static_cast<std::uint32_t>(run.end < run.begin);
+    largest = std::max(largest, index(run.series));
     end = run.end;
   }
+  if (out_of_place != 0) return wrong("its runs do not follow each other");
+  if (largest >= known && !samples.runs.empty()) return wrong(fmt::format("series {} was never defined", largest));
   if (end != size) return wrong("its runs do not cover its samples");
   for (std::size_t r = 0; r < samples.paces.size(); ++r) {
     const std::int64_t steps = static_cast<std::int64_t>(samples.runs[r].end) - samples.runs[r].begin - 1;
