@@ -115,8 +115,19 @@ function(orla_behaviour_tests)
   if(TARGET orla)
     add_dependencies(behaviour_test orla)
   endif()
-  orla_ctest(behaviour behaviour_test 600)
-  set_tests_properties(behaviour PROPERTIES RUN_SERIAL ON LABELS program)
+  # They wait more than they work, and each fleet has ports of its own: shards run side by side. The examples have ports
+  # that people know, so they run one after the other. COST: ctest starts the longest first.
+  set(shards 4)
+  foreach(shard RANGE 1 ${shards})
+    math(EXPR index "${shard} - 1")
+    orla_ctest(behaviour_${shard} behaviour_test 600)
+    set_property(TEST behaviour_${shard} APPEND PROPERTY ENVIRONMENT GTEST_FILTER=-All/Examples.*
+                 GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index})
+    set_tests_properties(behaviour_${shard} PROPERTIES LABELS program COST 1000)
+  endforeach()
+  orla_ctest(behaviour_examples behaviour_test 600)
+  set_property(TEST behaviour_examples APPEND PROPERTY ENVIRONMENT GTEST_FILTER=All/Examples.*)
+  set_tests_properties(behaviour_examples PROPERTIES LABELS program)
 endfunction()
 
 # tests/chaos: fleets of real processes that are killed, frozen, cut off and short of room. tests/<tool>/*.cc are programs
@@ -216,6 +227,7 @@ function(orla_simulator_test)
   endif()
   add_test(NAME simulator COMMAND orla-sim --seeds ${seeds} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   add_test(NAME simulator_swarm COMMAND orla-sim --seeds ${seeds} --swarm WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(simulator simulator_swarm PROPERTIES TIMEOUT 600)
+  # Work for a core each from the start, beside those that wait.
+  set_tests_properties(simulator simulator_swarm PROPERTIES TIMEOUT 600 COST 2000)
   add_dependencies(unit_tests orla-sim)
 endfunction()

@@ -52,6 +52,7 @@ BenchRun median_run(const std::vector<BenchRun>& runs);  // each member's own me
 RunBench add_replay_bench(CLI::App& command);
 RunBench add_ladder_bench(CLI::App& command);
 RunBench add_engine_bench(CLI::App& command);
+RunBench add_series_bench(CLI::App& command);
 RunBench add_link_bench(CLI::App& command);
 RunBench add_codec_bench(CLI::App& command);
 RunBench add_window_bench(CLI::App& command);

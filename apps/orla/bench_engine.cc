@@ -75,7 +75,7 @@ std::string difference(const std::vector<model::PartialRows>& sealed, const stre
   std::uint64_t found = 0;
   for (const model::PartialRows& rows : sealed) {
     for (const model::PartialRow& row : rows) {
-      const auto plug = std::stoul(engine.groups()[model::index(row.group)].labels.at(0).second);
+      const auto plug = std::stoul(engine.group(row.group).labels.at(0).second);
       const LadderCell& right = truth.at(plug);
       const double unit = model::power_of_ten(3);
       if (row.partial.count != right.count || row.partial.sums.decimal_sum() != right.sum ||

@@ -35,6 +35,7 @@ class FramesInput final : public ingest::Input {
       : frames_(std::move(frames)), series_(std::move(series)), go_(std::move(go)) {}
 
   absl::StatusOr<bool> next(model::InputBatch& out) override {
+    out.new_series.clear();
     if (!started_) {
       started_ = true;
       if (absl::Status status = wait_for_go(); !status.ok()) return status;

@@ -81,7 +81,7 @@ class Replay {
     all.rejected = ledger.received - ledger.aggregated;
     for (const model::PartialRows& rows : sealed_) {
       for (const model::PartialRow& row : rows) {
-        const model::GroupDef& group = engine_.groups()[model::index(row.group)];
+        const model::GroupDef group = engine_.group(row.group);
         const auto label = [&](std::size_t i) { return group.labels[i].second; };
         const std::string metric = group.stream == "plug_work" ? "work" : "load";
         const std::int64_t minute = model::to_ns(row.slice) / 60'000'000'000;

@@ -2,15 +2,15 @@
 
 namespace orla::ingest {
 
-std::optional<SeriesNumbers::Numbered> SeriesNumbers::number(const model::Series& series) {
-  std::string identity = model::identity(series);
-  if (const auto known = numbers_.find(identity); known != numbers_.end()) return Numbered{known->second, false};
-  if (left() == 0) return std::nullopt;
-  const auto next = static_cast<std::uint32_t>(numbers_.size());
-  numbers_.emplace(std::move(identity), next);
-  return Numbered{next, true};
+std::optional<std::uint32_t> SeriesNumbers::find(const model::Series& series) const {
+  const std::optional<std::uint32_t> metric = texts_.find(series.metric);
+  return metric ? series_.find(*metric, series.labels) : std::nullopt;
 }
 
-bool SeriesNumbers::knows(const model::Series& series) const { return numbers_.contains(model::identity(series)); }
+std::optional<SeriesNumbers::Numbered> SeriesNumbers::number(const model::Series& series) {
+  if (const std::optional<std::uint32_t> known = find(series)) return Numbered{*known, false};
+  if (left() == 0) return std::nullopt;
+  return Numbered{series_.add(texts_.add(series.metric), series.labels), true};
+}
 
 }  // namespace orla::ingest

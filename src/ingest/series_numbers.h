@@ -4,9 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 
-#include "absl/container/flat_hash_map.h"
+#include "model/label_table.h"
 #include "model/series.h"
 
 namespace orla::ingest {
@@ -22,13 +21,16 @@ class SeriesNumbers {
   };
   // The number it has, else the next one; nothing when there are too many.
   std::optional<Numbered> number(const model::Series& series);
-  bool knows(const model::Series& series) const;
-  std::size_t size() const { return numbers_.size(); }
-  std::size_t left() const { return limit_ - numbers_.size(); }
+  bool knows(const model::Series& series) const { return find(series).has_value(); }
+  std::size_t size() const { return series_.size(); }
+  std::size_t left() const { return limit_ - series_.size(); }
 
  private:
+  std::optional<std::uint32_t> find(const model::Series& series) const;
+
   std::size_t limit_;
-  absl::flat_hash_map<std::string, std::uint32_t> numbers_;  // by identity
+  model::Texts texts_;
+  model::LabelTable series_{texts_};  // kind: the metric's name, a number of texts_
 };
 
 }  // namespace orla::ingest

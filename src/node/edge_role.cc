@@ -83,15 +83,15 @@ EdgeRole::EdgeRole(const model::Plan& plan, const model::NodeSpec& node, World w
     live_ = live_ || (spec.node == node.name && model::is_live(spec.kind));
   }
   owed_.resize(inputs_.size());
-  pump_.set_events({.batch = [this](std::size_t input, model::InputBatch batch,
-                                    model::Time paced_now) { on_batch(input, std::move(batch), paced_now); },
+  pump_.set_events({.batch = [this](std::size_t input, const model::InputBatch& batch,
+                                    model::Time paced_now) { on_batch(input, batch, paced_now); },
                     .failed = [this](std::size_t input, absl::Status why) { on_input_failed(input, why); }});
   new_engine();
 }
 
 EdgeRole::~EdgeRole() {
   pump_.set_events(
-      {.batch = [](std::size_t, model::InputBatch, model::Time) {}, .failed = [](std::size_t, absl::Status) {}});
+      {.batch = [](std::size_t, const model::InputBatch&, model::Time) {}, .failed = [](std::size_t, absl::Status) {}});
 }
 
 void EdgeRole::new_engine() {
@@ -186,7 +186,7 @@ void EdgeRole::start_inputs() {
   }
 }
 
-void EdgeRole::on_batch(std::size_t i, model::InputBatch batch, model::Time paced_now) {
+void EdgeRole::on_batch(std::size_t i, const model::InputBatch& batch, model::Time paced_now) {
   Input& input = inputs_[i];
   if (!input.running) return;
   const absl::Status status = intake() == Intake::kRefusing ? engine_->refuse(i, batch, kOutboxFull)
@@ -210,17 +210,17 @@ bool EdgeRole::commit_due() const {
          (!on_disk() && (engine_->open_rows() >= kOpenRows || engine_->raw_samples() >= kOpenRawSamples));
 }
 
-void EdgeRole::count_in(std::size_t i, model::InputBatch& batch) {
+void EdgeRole::count_in(std::size_t i, const model::InputBatch& batch) {
   Input& input = inputs_[i];
   samples_in_ += batch.received;
   samples_since_commit_ += batch.received;
-  for (model::Rejection& rejection : batch.rejections) {
+  for (const model::Rejection& rejection : batch.rejections) {
     if (input.rejections.empty()) {
       world_.log.warn("{} line {}: {} ({})", input.spec->path.empty() ? input.spec->key : input.spec->path,
                       rejection.row, rejection.message, rejection.reason);
     }
     if (input.rejections.size() == kShownRejections) input.rejections.erase(input.rejections.begin());
-    input.rejections.push_back(std::move(rejection));
+    input.rejections.push_back(rejection);
   }
   dirty_ = true;
 }

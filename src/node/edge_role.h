@@ -76,7 +76,7 @@ class EdgeRole final : public Role {
   absl::Status restore();
   void new_engine();
   void start_inputs();
-  void on_batch(std::size_t input, model::InputBatch batch, model::Time paced_now);
+  void on_batch(std::size_t input, const model::InputBatch& batch, model::Time paced_now);
   void on_input_failed(std::size_t input, const absl::Status& why);
   void tick();
   // Seals what is due and makes it durable. False when the store cannot take it now.
@@ -103,7 +103,7 @@ class EdgeRole final : public Role {
   void started(const link::OriginCore::Started& action);
   bool inputs_done() const;
   // Counts a batch that the engine took.
-  void count_in(std::size_t input, model::InputBatch& batch);
+  void count_in(std::size_t input, const model::InputBatch& batch);
   bool commit_due() const;
   // edge_role_push.cc
   static PushDesk::Limits desk_limits(const model::Fleet& fleet);

@@ -187,8 +187,8 @@ void EdgeRole::send_chunk(const link::OriginCore::SendChunk& action) {
     if (chunk->rows.empty()) chunk->rows = codec::encode_rows({});
   }
   send_dictionary(
-      dictionary_sent_, engine_->groups().size(),
-      [this](std::size_t i) -> const model::GroupDef& { return engine_->groups()[i]; },
+      dictionary_sent_, engine_->group_count(),
+      [this](std::size_t i) { return engine_->group(static_cast<model::GroupId>(i)); },
       [this](link::Dictionary message) { uplink_.send(std::move(message)); });
   link::FrameMessage frame{action.frame, {std::move(chunk->range)}, std::move(chunk->rows)};
   ++frames_sent_;

@@ -194,7 +194,7 @@ class Whole {
     model::PartialRows piece;
     for (const model::PartialRow& row : sealed->rows) {
       const auto [place, is_new] = ids.try_emplace(model::index(row.group));
-      if (is_new) place->second = cloud_->intern(engine.groups()[model::index(row.group)]).value();
+      if (is_new) place->second = cloud_->intern(engine.group(row.group)).value();
       piece.push_back({place->second, row.slice, row.partial});
       if (random_.below(20) == 0) fold(piece);
     }

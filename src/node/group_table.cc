@@ -66,8 +66,7 @@ absl::Status ChildGroups::translate(model::Content& content) const {
   return translate(content.rows);
 }
 
-void send_dictionary(std::size_t& sent, std::size_t known,
-                     const std::function<const model::GroupDef&(std::size_t)>& def,
+void send_dictionary(std::size_t& sent, std::size_t known, const std::function<model::GroupDef(std::size_t)>& def,
                      const std::function<void(link::Dictionary)>& send) {
   while (sent < known) {
     link::Dictionary message;

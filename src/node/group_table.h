@@ -45,8 +45,7 @@ class ChildGroups {
 
 // The part of a dictionary a parent has not been sent on this connection yet.
 // `def(i)` is group number i. Calls `send` with messages of bounded size.
-void send_dictionary(std::size_t& sent, std::size_t known,
-                     const std::function<const model::GroupDef&(std::size_t)>& def,
+void send_dictionary(std::size_t& sent, std::size_t known, const std::function<model::GroupDef(std::size_t)>& def,
                      const std::function<void(link::Dictionary)>& send);
 
 }  // namespace orla::node

@@ -74,7 +74,7 @@ TEST(SendDictionary, SendsEachEntryOnceInBoundedMessages) {
   std::vector<link::Dictionary> messages;
   const auto send = [&](std::size_t known) {
     send_dictionary(
-        sent, known, [&](std::size_t i) -> const model::GroupDef& { return groups[i]; },
+        sent, known, [&](std::size_t i) { return groups[i]; },
         [&](link::Dictionary d) { messages.push_back(std::move(d)); });
   };
   send(9'000);

@@ -17,8 +17,9 @@ namespace orla::node {
 class InputPump {
  public:
   struct Events {
-    // `paced_now` is the input's own clock in event time (kMinTime when speed is 0), at the moment of delivery.
-    std::function<void(std::size_t input, model::InputBatch batch, model::Time paced_now)> batch;
+    // `paced_now` is the input's own clock in event time (kMinTime when speed is 0), at the moment of delivery. The
+    // batch is the pump's: its memory is filled again.
+    std::function<void(std::size_t input, const model::InputBatch& batch, model::Time paced_now)> batch;
     // The input cannot go on; nothing of it follows.
     std::function<void(std::size_t input, absl::Status why)> failed;
   };

@@ -31,6 +31,7 @@ struct ThreadInputPump::Reader {
   std::mutex mutex;  // guards all below
   std::condition_variable wake;
   std::size_t outstanding = 0;
+  std::vector<std::shared_ptr<model::InputBatch>> spare;  // delivered; each is filled again
   bool stop = false;
   ingest::Pacer pacer;
   std::atomic<double> progress{-1};
@@ -51,6 +52,17 @@ struct ThreadInputPump::Reader {
     wake.wait(lock, [this] { return stop || outstanding < kMaxOutstanding; });
     if (!stop) ++outstanding;
     return !stop;
+  }
+  std::shared_ptr<model::InputBatch> take_spare() {
+    const std::lock_guard lock(mutex);
+    if (spare.empty()) return std::make_shared<model::InputBatch>();
+    std::shared_ptr<model::InputBatch> batch = std::move(spare.back());
+    spare.pop_back();
+    return batch;
+  }
+  void give_back(std::shared_ptr<model::InputBatch> batch) {
+    const std::lock_guard lock(mutex);
+    spare.push_back(std::move(batch));
   }
   void end() {
     {
@@ -90,8 +102,9 @@ void ThreadInputPump::run(const std::shared_ptr<Shared>& shared, const std::shar
   absl::StatusOr<std::unique_ptr<ingest::Input>> input = shared->make_input(reader->spec, reader->from);
   if (!input.ok()) return fail(input.status());
   while (reader->wait_for_room()) {
-    model::InputBatch batch;
-    const absl::StatusOr<bool> more = (*input)->next(batch);
+    // Shared with the copies of the std::function on the loop.
+    const std::shared_ptr<model::InputBatch> batch = reader->take_spare();
+    const absl::StatusOr<bool> more = (*input)->next(*batch);
     if (!more.ok()) return fail(more.status());
     if (!*more) return;
     reader->progress = (*input)->progress();
@@ -99,19 +112,19 @@ void ThreadInputPump::run(const std::shared_ptr<Shared>& shared, const std::shar
     const base::SteadyTime now = shared->clock.steady_now();
     {
       const std::lock_guard lock(reader->mutex);
-      hold = reader->pacer.wait(batch.samples, now);
+      hold = reader->pacer.wait(batch->samples, now);
     }
     if (hold.count() > 0 && !reader->wait_until(shared->clock, now + hold)) return;
-    const bool last = batch.end_of_input;
-    auto handed = std::make_shared<model::InputBatch>(std::move(batch));  // with the copies of the std::function
-    shared->loop.post([shared, reader, handed] {
+    const bool last = batch->end_of_input;
+    shared->loop.post([shared, reader, batch] {
       if (shared->stopped || !reader->current) return;
       model::Time paced = model::kMinTime;
       {
         const std::lock_guard lock(reader->mutex);
         paced = reader->pacer.event_now(shared->clock.steady_now());
       }
-      shared->events.batch(reader->input, std::move(*handed), paced);
+      shared->events.batch(reader->input, *batch, paced);
+      reader->give_back(batch);
     });
     if (last) return;
   }

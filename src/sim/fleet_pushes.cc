@@ -99,9 +99,14 @@ void FleetWorld::stop_pushed_inputs() {
   for (const auto& machine : machines_) {
     if (!machine->life || machine->life->edge == nullptr || machine->stopping || machine->life->told_to_stop) continue;
     if (!pushes(machine->spec->name) || !pushed_out(machine->spec->name)) continue;
+    const node::NodeStatus now = status(*machine);
     std::size_t running = 0;
-    for (const node::InputStatus& input : status(*machine).inputs) running += input.ended ? 0 : 1;
+    for (const node::InputStatus& input : now.inputs) running += input.ended ? 0 : 1;
     if (running > 1) continue;
+    // An edge that keeps nothing and finds its epoch closed goes back to what the cloud has. Were it told to stop by
+    // then, it would not read its files once more.
+    const bool keeps = machine->spec->durability == model::Durability::kDisk;
+    if (!keeps && now.outbox && now.outbox->acknowledged < now.outbox->last) continue;
     machine->life->told_to_stop = true;
     machine->life->loop->run([life = machine->life.get()] { life->role->stop_inputs(); });
   }

@@ -91,7 +91,7 @@ void SteadyPump::deliver() {
   ++outstanding_;
   loop_.spend(
       std::chrono::nanoseconds(static_cast<std::int64_t>(load_.sample_ns * static_cast<double>(load_.charged_per_s))));
-  events_.batch(input_, std::move(batch), model::kMinTime);
+  events_.batch(input_, batch, model::kMinTime);
   schedule();
 }
 

@@ -181,7 +181,7 @@ class OneEdgeWorld::Pump final : public node::InputPump {
     row_ += batch.received;
     batch.position = {row_, row_};
     ++outstanding_;
-    events_.batch(0, std::move(batch), model::kMinTime);
+    events_.batch(0, batch, model::kMinTime);
   }
 
  private:

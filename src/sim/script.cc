@@ -155,7 +155,7 @@ void FakeInputPump::deliver(std::size_t input) {
   reader.ended = batch.end_of_input;
   ++reader.outstanding;
   schedule(input);
-  if (events_.batch) events_.batch(input, std::move(batch), model::kMinTime);
+  if (events_.batch) events_.batch(input, batch, model::kMinTime);
 }
 
 }  // namespace orla::sim

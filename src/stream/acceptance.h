@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "model/edge_state.h"
@@ -41,16 +42,17 @@ struct Decision {
   Verdict verdict;
 };
 
-// The acceptance state of one series. A value.
+// The acceptance state of one series.
 class Acceptance {
  public:
   Acceptance() = default;
   // As saved.
   Acceptance(model::Time watermark, std::vector<model::HeldSample> held)
-      : watermark_(watermark), held_(std::move(held)) {}
+      : watermark_(watermark),
+        held_(held.empty() ? nullptr : std::make_unique<std::vector<model::HeldSample>>(std::move(held))) {}
 
   model::Time watermark() const { return watermark_; }  // kMinTime: none yet
-  const std::vector<model::HeldSample>& held() const { return held_; }
+  const std::vector<model::HeldSample>& held() const { return held_ ? *held_ : kNothingHeld; }
 
   // Samples with times in [from, to] (and finite) are accepted as they come, as long as the watermark stays: advance()
   // is all that has to be done for them. Empty (from > to) when every sample needs decide().
@@ -69,10 +71,12 @@ class Acceptance {
   void reject_held(std::vector<Decision>& out);
 
  private:
+  void hold(const model::HeldSample& sample);
   void decide_lateness(const model::HeldSample& sample, const AcceptanceRules& rules, std::vector<Decision>& out);
 
+  static const std::vector<model::HeldSample> kNothingHeld;
   model::Time watermark_ = model::kMinTime;
-  std::vector<model::HeldSample> held_;
+  std::unique_ptr<std::vector<model::HeldSample>> held_;  // null or not empty; hardly any series holds something
 };
 
 }  // namespace orla::stream

@@ -72,7 +72,7 @@ TEST(Acceptance, HeldOnesAreRejectedAtTheEnd) {
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(out[1].verdict, Verdict::kJump);
   EXPECT_EQ(out[1].sample.time, at(501));
-  Acceptance again = saved;
+  Acceptance again(saved.watermark(), saved.held());
   EXPECT_EQ(run(again, rules, {502}), "AAA");
 }
 
@@ -107,7 +107,7 @@ TEST(Acceptance, PlainTimesAreTheAcceptedOnes) {
     run(a, rules, {500});
     const Acceptance::Plain plain = a.plain(rules);
     for (std::int64_t s = 400; s < 1100; ++s) {
-      Acceptance copy = a;
+      Acceptance copy(a.watermark(), a.held());
       EXPECT_EQ(run(copy, rules, {s}) == "A", plain.from <= at(s) && at(s) <= plain.to) << s;
     }
   }

@@ -44,51 +44,54 @@ EdgeEngine::EdgeEngine(const model::Plan& plan, const std::vector<std::string>& 
   clear();
 }
 
-GroupDef EdgeEngine::group_of(const model::Series& series, const model::StreamDef& stream) {
-  GroupDef group;
-  group.stream = stream.name;
-  group.definition = stream.definition;
-  group.slice_ns = stream.slice.count();
-  group.decimals = stream.decimals;
-  if (stream.whole_series) {
-    group.labels = series.labels;
-    return group;
-  }
+std::vector<Label> EdgeEngine::group_labels(const model::Series& series, const model::StreamDef& stream) {
+  if (stream.whole_series) return series.labels;
+  std::vector<Label> labels;
   for (const std::string& name : stream.by) {
     const auto found = std::find_if(series.labels.begin(), series.labels.end(),
                                     [&](const Label& label) { return label.first == name; });
-    group.labels.emplace_back(name, found == series.labels.end() ? "" : found->second);
+    labels.emplace_back(name, found == series.labels.end() ? "" : found->second);
   }
-  return group;
+  return labels;
 }
 
-std::size_t EdgeEngine::find_metric(std::string_view name) const {
+GroupDef EdgeEngine::group(model::GroupId id) const {
+  const Stream& stream = streams_[groups_.kind(index(id))];
+  return {stream.name, stream.definition, stream.slice.count(), stream.decimals, groups_.labels(index(id))};
+}
+
+model::Series EdgeEngine::definition(std::uint32_t series) const {
+  return {std::string(texts_[definitions_.kind(series)]), definitions_.labels(series)};
+}
+
+const std::string& EdgeEngine::identity_of(std::uint32_t series) {
+  if (identified_ != series) identity_ = model::identity(definition(series));
+  identified_ = series;
+  return identity_;
+}
+
+std::uint32_t EdgeEngine::find_metric(std::string_view name) const {
   const auto found =
       std::lower_bound(metrics_by_name_.begin(), metrics_by_name_.end(), name,
                        [&](std::size_t i, std::string_view n) { return plan_.fleet.metrics[i].name < n; });
   if (found == metrics_by_name_.end() || plan_.fleet.metrics[*found].name != name || metrics_[*found].streams.empty())
     return kNoMetric;
-  return *found;
-}
-
-void EdgeEngine::add_group(GroupDef group, std::size_t stream) {
-  group_numbers_.emplace(model::identity(group), static_cast<std::uint32_t>(groups_.size()));
-  groups_.push_back(std::move(group));
-  group_streams_.push_back(stream);
+  return static_cast<std::uint32_t>(*found);
 }
 
 // The series' slots, one per stream of the metric, and its raw group; nothing when a group it needs is beyond the
 // limit.
 std::optional<EdgeEngine::Placed> EdgeEngine::place(const model::Series& series, std::size_t metric) {
   const std::vector<std::size_t>& streams = metrics_[metric].streams;
-  std::vector<GroupDef> needed;
-  for (const std::size_t stream : streams) needed.push_back(group_of(series, plan_.streams[stream]));
-  if (metrics_[metric].raw != nullptr) needed.push_back(model::raw_group(*metrics_[metric].raw, series));
+  // By stream, and at the end, if there is one, of the raw stream.
+  std::vector<std::pair<std::uint32_t, std::vector<Label>>> needed;
+  for (const std::size_t stream : streams)
+    needed.emplace_back(static_cast<std::uint32_t>(stream), group_labels(series, plan_.streams[stream]));
+  if (metrics_[metric].raw != kNone) needed.emplace_back(metrics_[metric].raw, series.labels);
   std::vector<std::uint32_t> known;
   std::size_t missing = 0;
-  for (const GroupDef& group : needed) {
-    const auto found = group_numbers_.find(model::identity(group));
-    known.push_back(found == group_numbers_.end() ? kNone : found->second);
+  for (const auto& [stream, labels] : needed) {
+    known.push_back(groups_.find(stream, labels).value_or(kNone));
     if (known.back() == kNone) ++missing;
   }
   if (missing > 0 && groups_.size() + missing > limits_.groups) return std::nullopt;
@@ -96,47 +99,45 @@ std::optional<EdgeEngine::Placed> EdgeEngine::place(const model::Series& series,
   placed.slots = static_cast<std::uint32_t>(slots_.size());
   for (std::size_t k = 0; k < needed.size(); ++k) {
     std::uint32_t group = known[k];
-    if (group == kNone) {
-      group = static_cast<std::uint32_t>(groups_.size());
-      const std::size_t stream = k < streams.size() ? streams[k] : stream_of(needed[k]);
-      add_group(std::move(needed[k]), stream);
-    }
+    if (group == kNone) group = groups_.add(needed[k].first, needed[k].second);
     if (k < streams.size())
-      slots_.push_back(Slot{streams[k], model::GroupId{group}, nullptr});
+      slots_.push_back(Slot{needed[k].first, model::GroupId{group}, nullptr});
     else
       placed.raw = group;
   }
   return placed;
 }
 
-std::uint32_t EdgeEngine::add_series(const model::Series& series, std::size_t metric) {
+std::uint32_t EdgeEngine::add_series(const model::Series& series, std::uint32_t metric) {
   const auto number = static_cast<std::uint32_t>(series_.size());
-  identities_.push_back(model::identity(series));
-  series_numbers_.emplace(identities_.back(), number);
-  definitions_.push_back(series);
+  definitions_.add(texts_.add(series.metric), series.labels);
   series_.emplace_back().metric = metric;
   tallies_.emplace_back();
   if (metric != kNoMetric) metrics_[metric].fed = true;
   return number;
 }
 
+std::optional<std::uint32_t> EdgeEngine::find_series(const model::Series& series) const {
+  const std::optional<std::uint32_t> metric = texts_.find(series.metric);
+  return metric ? definitions_.find(*metric, series.labels) : std::nullopt;
+}
+
 std::uint32_t EdgeEngine::define(const Input& input, const model::Series& series) {
-  const std::size_t metric = find_metric(series.metric);
+  const std::uint32_t metric = find_metric(series.metric);
   if (metric == kNoMetric) return kUnmatched;
   // Senders write what they like; what their input is not declared to bring is as if no rollup wanted it.
   if (input.spec != nullptr && model::is_live(input.spec->kind) &&
       std::find(input.spec->metrics.begin(), input.spec->metrics.end(), series.metric) == input.spec->metrics.end())
     return kUnmatched;
-  const auto known = series_numbers_.find(model::identity(series));
-  if (known != series_numbers_.end()) {
-    Series& s = series_[known->second];
+  if (const std::optional<std::uint32_t> known = find_series(series)) {
+    Series& s = series_[*known];
     if (s.slots == kNone) {
       const std::optional<Placed> placed = place(series, metric);
       if (!placed) return kGroupLimit;
       s.slots = placed->slots;
       s.raw = placed->raw;
     }
-    return known->second;
+    return *known;
   }
   if (series_.size() >= limits_.series) return kSeriesLimit;
   const std::optional<Placed> placed = place(series, metric);
@@ -163,11 +164,15 @@ absl::Status EdgeEngine::check(const Input& input, const InputBatch& batch) cons
     return wrong("it has not a time for each value");
   const std::size_t known = input.series.size() + batch.new_series.size();
   std::uint32_t end = 0;
+  std::uint32_t out_of_place = 0;
+  std::uint32_t largest = 0;
   for (const Batch::Run& run : samples.runs) {
-    if (run.begin != end || run.end < run.begin) return wrong("its runs do not follow each other");
-    if (index(run.series) >= known) return wrong(fmt::format("series {} was never defined", index(run.series)));
+    out_of_place |= (run.begin ^ end) | static_cast<std::uint32_t>(run.end < run.begin);
+    largest = std::max(largest, index(run.series));
     end = run.end;
   }
+  if (out_of_place != 0) return wrong("its runs do not follow each other");
+  if (largest >= known && !samples.runs.empty()) return wrong(fmt::format("series {} was never defined", largest));
   if (end != size) return wrong("its runs do not cover its samples");
   for (std::size_t r = 0; r < samples.paces.size(); ++r) {
     const std::int64_t steps = static_cast<std::int64_t>(samples.runs[r].end) - samples.runs[r].begin - 1;
@@ -319,7 +324,7 @@ void EdgeEngine::reject_held(std::uint32_t series) {
 // Carries out decisions_ and empties it.
 void EdgeEngine::settle(std::uint32_t series) {
   const auto hash = [&](const HeldSample& sample) {  // -0.0 counts as 0.0
-    return model::sample_hash(identities_[series], sample.time, sample.value + 0.0);
+    return model::sample_hash(identity_of(series), sample.time, sample.value + 0.0);
   };
   for (const Decision& decision : decisions_) {
     const HeldSample& sample = decision.sample;

@@ -6,7 +6,6 @@
 // together. A new engine restored from what was kept goes on exactly as this one would have.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "base/version.h"
 #include "model/batch.h"
 #include "model/edge_state.h"
+#include "model/label_table.h"
 #include "model/plan.h"
 #include "stream/acceptance.h"
 #include "stream/open_rows.h"
@@ -105,8 +104,10 @@ class EdgeEngine {
   std::size_t input_series(std::size_t input) const { return inputs_[numbers_[input]].series.size(); }
   // Of all inputs this edge ever had, by key.
   std::vector<std::pair<std::string, model::InputState>> inputs() const;
-  // By GroupId, append-only within a life.
-  const std::vector<model::GroupDef>& groups() const { return groups_; }
+  // GroupIds 0..group_count() - 1 are given out, append-only within a life. `id` is one of them.
+  std::size_t group_count() const { return groups_.size(); }
+  model::GroupDef group(model::GroupId id) const;
+  model::Duration slice_of(model::GroupId id) const { return streams_[groups_.kind(index(id))].slice; }
   std::size_t series_count() const { return series_.size(); }
   std::size_t producer_count() const { return producer_count_; }
   // Last sequence number of a producer; 0: none. `input` as in apply().
@@ -125,6 +126,7 @@ class EdgeEngine {
     std::uint64_t definition = 0;
     std::size_t metric = 0;  // index into metrics_; kNoMetric for streams the plan no longer has
     model::Duration slice{};
+    int decimals = 0;
     model::Duration emit{};
     std::optional<model::Time> emit_since;  // clock at the first sample not yet emitted
     model::Time taken = model::kMinTime;    // rows of slices up to it were taken since take_changes()
@@ -136,8 +138,8 @@ class EdgeEngine {
     model::Duration allowed_lateness{};
     int decimals = 0;
     model::Duration boundary{};  // every slice's end is a multiple of it
-    const model::RawStreamDef* raw = nullptr;
-    bool fed = false;  // declared or seen: it has a publication
+    std::uint32_t raw = kNone;   // index into streams_ of its raw stream
+    bool fed = false;            // declared or seen: it has a publication
     model::Time publication = model::kMinTime;
     bool publication_changed = false;    // since take_changes()
     model::Time told = model::kMinTime;  // published boundary at the last seal
@@ -158,7 +160,7 @@ class EdgeEngine {
 
   // Where a series' samples go in one stream.
   struct Slot {
-    std::size_t stream = 0;
+    std::uint32_t stream = 0;
     model::GroupId group{};
     OpenRows::Row* row = nullptr;  // of the slice below
   };
@@ -166,32 +168,35 @@ class EdgeEngine {
     Acceptance acceptance;
     model::Time from = model::kMaxTime;  // the slots' rows are those of times in [from, to)
     model::Time to = model::kMinTime;
-    std::uint64_t generation = 0;  // of the rows
-    std::size_t metric = 0;        // kNoMetric: no rollup wants it any more
+    std::uint32_t generation = 0;  // of the rows
+    std::uint32_t metric = 0;      // kNoMetric: no rollup wants it any more
     std::uint32_t slots = kNone;   // first in slots_, one per stream of the metric; kNone: not placed yet
     std::uint32_t raw = kNone;     // its group in the metric's raw stream; kNone: there is none, or not placed yet
     std::uint32_t input = 0;       // index into inputs_ of the one that delivered it last
     bool changed = false;          // since take_changes()
   };
+  static_assert(sizeof(Series) <= 56);
   struct Placed {
     std::uint32_t slots = kNone;
     std::uint32_t raw = kNone;
   };
-  static constexpr std::size_t kNoMetric = SIZE_MAX;
+  static constexpr std::uint32_t kNoMetric = UINT32_MAX;
   // What a batch is to the fast path.
   struct Columns;
 
   // edge_engine.cc
   // What applied and refused batches have in common: names, position, accounts of what arrived.
   void receive(Input& input, const model::InputBatch& batch);
-  static model::GroupDef group_of(const model::Series& series, const model::StreamDef& stream);
-  std::size_t find_metric(std::string_view name) const;
+  static std::vector<model::Label> group_labels(const model::Series& series, const model::StreamDef& stream);
+  model::Series definition(std::uint32_t series) const;
+  const std::string& identity_of(std::uint32_t series);
+  std::uint32_t find_metric(std::string_view name) const;
   absl::Status check(const Input& input, const model::InputBatch& batch) const;
   absl::Status check_producer(const Input& input, const model::InputBatch& batch) const;
   std::uint32_t define(const Input& input, const model::Series& series);
+  std::optional<std::uint32_t> find_series(const model::Series& series) const;
   std::optional<Placed> place(const model::Series& series, std::size_t metric);
-  std::uint32_t add_series(const model::Series& series, std::size_t metric);
-  void add_group(model::GroupDef group, std::size_t stream);
+  std::uint32_t add_series(const model::Series& series, std::uint32_t metric);
   void accept_run(std::uint32_t series, const Columns& columns, std::size_t run, std::uint32_t begin);
   void decide_one(std::uint32_t series, const model::HeldSample& sample, const AcceptanceRules& rules);
   void reject_held(std::uint32_t series);
@@ -239,6 +244,7 @@ class EdgeEngine {
   absl::Status restore_rows(const model::EdgeState& state);
   absl::Status restore_series(const model::EdgeState& state);
   absl::Status restore_producers(const model::EdgeState& state);
+  void list_names(model::EdgeState& state, std::size_t from_series, std::size_t from_group) const;
   model::SeriesState state_of(std::uint32_t series) const;
   std::vector<model::SealedStream> sealed_streams();
 
@@ -255,22 +261,19 @@ class EdgeEngine {
   std::vector<std::uint32_t> numbers_;  // by the caller's number: index into inputs_
   std::size_t producer_count_ = 0;
 
+  model::Texts texts_;
   std::vector<Series> series_;
-  std::vector<model::Series> definitions_;
-  std::deque<std::string> identities_;
-  absl::flat_hash_map<std::string_view, std::uint32_t> series_numbers_;  // keys are in identities_
-  std::vector<Tally> tallies_;                                           // parallel to series_
-  std::vector<std::uint32_t> touched_;                                   // series whose tally is open
+  model::LabelTable definitions_{texts_};  // parallel to series_; kind: the metric's name, a number of texts_
+  std::vector<Tally> tallies_;             // parallel to series_
+  std::vector<std::uint32_t> touched_;     // series whose tally is open
   std::vector<Slot> slots_;
-  std::vector<model::GroupDef> groups_;
-  std::vector<std::size_t> group_streams_;  // by GroupId: index into streams_
-  absl::flat_hash_map<std::string, std::uint32_t> group_numbers_;
+  model::LabelTable groups_{texts_};  // by GroupId; kind: index into streams_
 
   RawSamples raw_;
   bool keeps_raw_ = false;  // of some metric
 
   OpenRows rows_;
-  std::uint64_t generation_ = 1;  // rises when rows are taken: cached row pointers are then void
+  std::uint32_t generation_ = 1;  // rises when rows are taken: cached row pointers are then void
   bool unclaimed_ = false;        // there may be restored rows of which no input is known
   bool publish_due_ = true;       // something that the publications depend on has changed
   model::Time clock_ = model::kMinTime;
@@ -280,6 +283,10 @@ class EdgeEngine {
   std::size_t known_series_ = 0;
   std::size_t known_groups_ = 0;
   bool taken_everything_ = false;
+
+  // Of one series, the last that was asked for.
+  std::uint32_t identified_ = kNone;
+  std::string identity_;
 
   // Scratch, to save allocations.
   std::vector<Decision> decisions_;

@@ -30,8 +30,10 @@ void EdgeEngine::claim_restored() {
     for (std::size_t i = 0; i < series_.size(); ++i) {
       if (series_[i].metric == kNoMetric) continue;
       const std::size_t first = metrics_[series_[i].metric].streams.front();
-      const auto group = group_numbers_.find(model::identity(group_of(definitions_[i], plan_.streams[first])));
-      if (group != group_numbers_.end()) of_group[group->second] = series_[i].input;
+      const std::vector<model::Label> labels =
+          group_labels(definition(static_cast<std::uint32_t>(i)), plan_.streams[first]);
+      if (const auto group = groups_.find(static_cast<std::uint32_t>(first), labels))
+        of_group[*group] = series_[i].input;
     }
   }
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {

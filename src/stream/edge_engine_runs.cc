@@ -5,6 +5,7 @@
 // further ahead than max_jump and `future` allow, in the slices of the series' located rows, and a decimal of the
 // metric's that fits 32 bits. That decides it exactly as Acceptance would.
 #include <algorithm>
+#include <span>
 
 #include "stream/edge_engine.h"
 #include "stream/edge_engine_columns.h"
@@ -18,6 +19,7 @@ using model::Time;
 
 namespace {
 constexpr std::uint32_t kLongRun = 8;  // samples from which a kernel is worth its call
+constexpr std::size_t kAhead = 12;     // runs; in random order the next series' tallies are not at hand
 }  // namespace
 
 EdgeEngine::Columns EdgeEngine::columns_of(std::uint32_t input, const Batch& batch) {
@@ -95,16 +97,24 @@ void EdgeEngine::keep_raw(std::uint32_t series, const Batch& batch, std::size_t 
 void EdgeEngine::accept(Input& input, const Columns& columns) {
   const Batch& batch = columns.batch;
   model::Ledger& ledger = input.state.ledger;
-  const bool timed = batch.paces.empty();
+  // None of these moves while a batch is taken: its series are known.
+  const std::span<const Batch::Run> runs = batch.runs;
+  const std::uint32_t* const numbers = input.series.data();
+  Tally* const tallies = tallies_.data();
+  const Time* const times = batch.paces.empty() ? batch.times.data() : nullptr;
   std::uint64_t tallied = 0;
   Time newest = model::kMinTime;
-  for (std::size_t r = 0; r < batch.runs.size(); ++r) {
-    const Batch::Run& run = batch.runs[r];
-    const std::uint32_t series = input.series[index(run.series)];
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const Batch::Run& run = runs[r];
+    const std::uint32_t series = numbers[index(run.series)];
     const std::uint32_t count = run.end - run.begin;
-    if (count == 1 && timed && series < kGroupLimit && columns.scaled != nullptr) {
-      Tally& tally = tallies_[series];
-      const Time time = batch.times[run.begin];
+    if (r + kAhead < runs.size()) {
+      const std::uint32_t next = numbers[index(runs[r + kAhead].series)];
+      if (next < kGroupLimit) __builtin_prefetch(tallies + next, 1);
+    }
+    if (count == 1 && times != nullptr && series < kGroupLimit && columns.scaled != nullptr) {
+      Tally& tally = tallies[series];
+      const Time time = times[run.begin];
       const std::int32_t v = columns.scaled[run.begin];
       if (tally.takes(time, columns) && tally.add(time, v)) [[likely]] {
         ++tallied;

@@ -21,13 +21,11 @@ void EdgeEngine::clear() {
   tallies_.clear();
   touched_.clear();
   definitions_.clear();
-  series_numbers_.clear();
-  identities_.clear();
+  identified_ = kNone;
   slots_.clear();
   groups_.clear();
-  group_streams_.clear();
-  group_numbers_.clear();
-  rows_ = OpenRows();
+  texts_.clear();
+  rows_.clear();
   raw_.clear();
   keeps_raw_ = !plan_.raw_streams.empty();
   changed_series_.clear();
@@ -43,6 +41,7 @@ void EdgeEngine::clear() {
     stream.definition = def.definition;
     stream.metric = def.metric;
     stream.slice = def.slice;
+    stream.decimals = def.decimals;
     stream.emit = def.emit;
     rows_.add_stream(def.slice);
   }
@@ -53,7 +52,8 @@ void EdgeEngine::clear() {
     metric.disorder = spec.disorder;
     metric.allowed_lateness = spec.allowed_lateness;
     metric.decimals = spec.decimals;
-    metric.raw = plan_.raw_stream(m);
+    if (const model::RawStreamDef* raw = plan_.raw_stream(m); raw != nullptr)
+      metric.raw = static_cast<std::uint32_t>(stream_of(model::raw_group(*raw, {})));
     for (const std::size_t s : metric.streams)
       metric.boundary = model::Duration(std::gcd(metric.boundary.count(), plan_.streams[s].slice.count()));
     metrics_by_name_.push_back(m);
@@ -102,13 +102,14 @@ std::uint32_t EdgeEngine::listed_input(const std::string& key) {
 std::size_t EdgeEngine::stream_of(const model::GroupDef& group) {
   for (std::size_t i = 0; i < streams_.size(); ++i)
     if (streams_[i].name == group.stream && streams_[i].definition == group.definition &&
-        streams_[i].slice.count() == group.slice_ns)
+        streams_[i].slice.count() == group.slice_ns && streams_[i].decimals == group.decimals)
       return i;
   Stream& stream = streams_.emplace_back();
   stream.name = group.stream;
   stream.definition = group.definition;
   stream.metric = kNoMetric;
   stream.slice = model::Duration(group.slice_ns);
+  stream.decimals = group.decimals;
   rows_.add_stream(stream.slice);
   return streams_.size() - 1;
 }
@@ -134,17 +135,18 @@ absl::Status EdgeEngine::restore(const EdgeState& state) {
 
 absl::Status EdgeEngine::restore_names(const EdgeState& state) {
   for (const model::Series& series : state.new_series) {
-    if (series_numbers_.contains(model::identity(series)))
+    if (find_series(series))
       return absl::InvalidArgumentError(
           fmt::format("edge state: series {} is defined twice", model::to_string(series)));
     add_series(series, find_metric(series.metric));
   }
   for (const model::GroupDef& group : state.new_groups) {
-    if (group_numbers_.contains(model::identity(group)))
-      return absl::InvalidArgumentError(fmt::format("edge state: a group of {} is defined twice", group.stream));
     if (group.slice_ns <= 0)
       return absl::InvalidArgumentError(fmt::format("edge state: a slice of {} has no length", group.stream));
-    add_group(group, stream_of(group));
+    const auto stream = static_cast<std::uint32_t>(stream_of(group));
+    if (groups_.find(stream, group.labels))
+      return absl::InvalidArgumentError(fmt::format("edge state: a group of {} is defined twice", group.stream));
+    groups_.add(stream, group.labels);
   }
   known_series_ = definitions_.size();
   known_groups_ = groups_.size();
@@ -164,8 +166,7 @@ absl::Status EdgeEngine::restore_rows(const EdgeState& state) {
     if (index(row.group) >= groups_.size())
       return absl::InvalidArgumentError(
           fmt::format("edge state: open row of group {}, of which there are {}", index(row.group), groups_.size()));
-    const std::size_t stream = group_streams_[index(row.group)];
-    rows_.at(stream, row.slice, row.group).content.partial = row.partial;
+    rows_.at(groups_.kind(index(row.group)), row.slice, row.group).content.partial = row.partial;
   }
   // When they came in is not known: what `emit` sends is due.
   for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -226,13 +227,19 @@ std::vector<model::SealedStream> EdgeEngine::sealed_streams() {
   return sealed;
 }
 
+void EdgeEngine::list_names(EdgeState& state, std::size_t from_series, std::size_t from_group) const {
+  for (std::size_t i = from_series; i < series_.size(); ++i)
+    state.new_series.push_back(definition(static_cast<std::uint32_t>(i)));
+  for (std::size_t i = from_group; i < groups_.size(); ++i)
+    state.new_groups.push_back(group(static_cast<model::GroupId>(i)));
+}
+
 EdgeState EdgeEngine::take_changes() {
   settle_tallies();
   publish();
   EdgeState state;
-  state.new_series.assign(definitions_.begin() + static_cast<std::ptrdiff_t>(known_series_), definitions_.end());
-  state.new_groups.assign(groups_.begin() + static_cast<std::ptrdiff_t>(known_groups_), groups_.end());
-  known_series_ = definitions_.size();
+  list_names(state, known_series_, known_groups_);
+  known_series_ = series_.size();
   known_groups_ = groups_.size();
   state.sealed = sealed_streams();
   state.sealed_everything = std::exchange(taken_everything_, false);
@@ -261,8 +268,7 @@ EdgeState EdgeEngine::snapshot() {
   settle_tallies();
   EdgeState state;
   state.snapshot = true;
-  state.new_series = definitions_;
-  state.new_groups = groups_;
+  list_names(state, 0, 0);
   state.open = rows_.all();
   for (std::uint32_t series = 0; series < series_.size(); ++series)
     if (const Acceptance& a = series_[series].acceptance; a.watermark() != model::kMinTime || !a.held().empty())

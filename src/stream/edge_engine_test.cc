@@ -106,7 +106,7 @@ void expect_published(const EdgeEngine& engine, const Sealed& sealed, const mode
   std::map<std::string, Time> until;
   for (const Publication& p : sealed.publications) until[p.metric] = p.time;
   for (const model::PartialRow& row : sealed.rows) {
-    const model::GroupDef& group = engine.groups()[index(row.group)];
+    const model::GroupDef group = engine.group(row.group);
     for (const model::StreamDef& stream : plan.streams) {
       if (stream.name != group.stream) continue;
       EXPECT_LE(row.slice + stream.slice, until.at(plan.fleet.metrics[stream.metric].name));
@@ -213,7 +213,7 @@ TEST(EdgeEngine, NegativeTimesHaveSlicesToo) {
   const std::optional<Sealed> sealed = life.commit(SealWhen::kAlways, false);
   ASSERT_EQ(sealed->rows.size(), 1u);
   EXPECT_EQ(sealed->rows[0].slice, Time{} - minutes(1));
-  EXPECT_EQ(life.engine->groups()[0].labels, (std::vector<model::Label>{{"house", "1"}, {"floor", ""}}));
+  EXPECT_EQ(life.engine->group(model::GroupId{0}).labels, (std::vector<model::Label>{{"house", "1"}, {"floor", ""}}));
 }
 
 }  // namespace

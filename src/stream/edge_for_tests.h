@@ -116,7 +116,7 @@ inline void collect(Cells& cells, const EdgeEngine& engine, const Sealed& sealed
   model::canonicalize(sorted);
   EXPECT_EQ(sorted, sealed.rows);
   for (const model::PartialRow& row : sealed.rows) {
-    const model::GroupDef& group = engine.groups()[index(row.group)];
+    const model::GroupDef group = engine.group(row.group);
     EXPECT_GT(row.partial.count, 0u);
     cells[{group.stream, {text(group.labels), row.slice}}].merge(row.partial);
   }

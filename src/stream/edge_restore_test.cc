@@ -35,7 +35,7 @@ TEST(Limits, WhatDoesNotFitIsDroppedAndCounted) {
       few_groups
           .apply(0, other.batch({{0, plug("load", 1, 1), at(0), 1}, {0, plug("load", 1, 2), at(0), 1}}, 1), Time{})
           .ok());
-  EXPECT_EQ(few_groups.groups().size(), 3u);
+  EXPECT_EQ(few_groups.group_count(), 3u);
   EXPECT_EQ(few_groups.input(0).ledger.dropped, (model::ReasonCounts{{"group_limit", 1}}));
 
   limits = EngineLimits();
@@ -99,12 +99,12 @@ TEST(Restore, RowsOfAnotherPlanAreSealedAtOnce) {
   ASSERT_TRUE(next.restore(snapshot).ok());
   Feed again;
   ASSERT_TRUE(next.apply(0, again.batch({{0, plug("load", 1, 1), at(12), 1}}, 2), Time{}).ok());
-  EXPECT_EQ(next.groups().size(), 4u);
+  EXPECT_EQ(next.group_count(), 4u);
   const EdgeState before_seal = next.take_changes();
   const std::optional<Sealed> sealed = next.seal(SealScope::kPublished, SealWhen::kSomethingNew);
   ASSERT_TRUE(sealed.has_value());
   ASSERT_EQ(sealed->rows.size(), 1u);
-  EXPECT_EQ(next.groups()[index(sealed->rows[0].group)].stream, "house_load");
+  EXPECT_EQ(next.group(sealed->rows[0].group).stream, "house_load");
   EXPECT_EQ(sealed->rows[0].partial.count, 1u);
   // The states give what is left: three rows of the new plan.
   const EdgeState delta = next.take_changes();

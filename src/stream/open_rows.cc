@@ -24,41 +24,51 @@ PartialRows copy_sorted(std::vector<const PartialRow*>& rows) {
 
 }  // namespace
 
+void OpenRows::clear() {
+  streams_.clear();
+  pool_.clear();
+  free_.clear();
+  changed_.clear();
+  size_ = 0;
+}
+
 void OpenRows::add_stream(model::Duration slice) { streams_.push_back(Stream{slice, {}}); }
 
 OpenRows::Row& OpenRows::at(std::size_t stream, model::Time slice, model::GroupId group) {
-  Row*& found = streams_[stream].slices[slice][index(group)];
-  if (found == nullptr) {
-    if (free_.empty()) {
-      found = &pool_.emplace_back();
-    } else {
-      found = free_.back();
-      free_.pop_back();
-    }
-    found->content.group = group;
-    found->content.slice = slice;
-    found->content.partial = model::Partial();
-    found->open = true;
-    found->input = kNoInput;
-    ++size_;
+  RowsOfSlice& rows = streams_[stream].slices.try_emplace(slice, 0, Hash{&pool_}, Equal{&pool_}).first->second;
+  if (const auto found = rows.find(group); found != rows.end()) return pool_[*found];
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(pool_.size()));
+    pool_.emplace_back();
   }
-  return *found;
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  Row& row = pool_[number];
+  row.content.group = group;
+  row.content.slice = slice;
+  row.content.partial = model::Partial();
+  row.open = true;
+  row.input = kNoInput;
+  rows.insert(number);
+  ++size_;
+  return row;
 }
 
 void OpenRows::mark_all_changed(std::size_t stream) {
   for (auto& [slice, rows] : streams_[stream].slices)
-    for (auto& [group, row] : rows) mark_changed(*row);
+    for (const std::uint32_t row : rows) mark_changed(pool_[row]);
 }
 
 std::size_t OpenRows::take(std::size_t stream, model::Time end, PartialRows& out, std::vector<std::uint32_t>* inputs) {
   Stream& s = streams_[stream];
   std::size_t taken = 0;
   while (!s.slices.empty() && model::add_clamped(s.slices.begin()->first, s.slice) <= end) {
-    for (auto& [group, row] : s.slices.begin()->second) {
-      out.push_back(std::move(row->content));
-      if (inputs != nullptr) inputs->push_back(row->input);
-      row->changed = row->open = false;
-      free_.push_back(row);
+    for (const std::uint32_t number : s.slices.begin()->second) {
+      Row& row = pool_[number];
+      out.push_back(std::move(row.content));
+      if (inputs != nullptr) inputs->push_back(row.input);
+      row.changed = row.open = false;
+      free_.push_back(number);
       ++taken;
     }
     s.slices.erase(s.slices.begin());
@@ -83,7 +93,7 @@ PartialRows OpenRows::all() const {
   rows.reserve(size_);
   for (const Stream& stream : streams_)
     for (const auto& [slice, groups] : stream.slices)
-      for (const auto& [group, row] : groups) rows.push_back(&row->content);
+      for (const std::uint32_t row : groups) rows.push_back(&pool_[row].content);
   return copy_sorted(rows);
 }
 

@@ -6,7 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "model/partial.h"
 
 namespace orla::stream {
@@ -22,6 +23,12 @@ class OpenRows {
   };
   static constexpr std::uint32_t kNoInput = UINT32_MAX;
 
+  OpenRows() = default;
+  OpenRows(const OpenRows&) = delete;
+  OpenRows& operator=(const OpenRows&) = delete;
+
+  // Neither rows nor streams are left.
+  void clear();
   // Streams are numbered from 0 as they are added.
   void add_stream(model::Duration slice);
 
@@ -45,7 +52,7 @@ class OpenRows {
   template <typename Visit>  // of every open row of the stream
   void each(std::size_t stream, Visit visit) {
     for (auto& [slice, rows] : streams_[stream].slices)
-      for (auto& [group, row] : rows) visit(*row);
+      for (const std::uint32_t row : rows) visit(pool_[row]);
   }
 
   // Copies the rows changed since the last call, canonical. O(rows changed).
@@ -54,14 +61,31 @@ class OpenRows {
   model::PartialRows all() const;
 
  private:
+  using Pool = std::deque<Row>;
+  // Numbers of rows in the pool, found by their group.
+  struct Hash {
+    using is_transparent = void;
+    const Pool* pool;
+    std::size_t operator()(model::GroupId group) const { return absl::HashOf(index(group)); }
+    std::size_t operator()(std::uint32_t row) const { return (*this)((*pool)[row].content.group); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    const Pool* pool;
+    bool operator()(std::uint32_t a, std::uint32_t b) const { return a == b; }
+    bool operator()(std::uint32_t a, model::GroupId b) const { return (*pool)[a].content.group == b; }
+    bool operator()(model::GroupId a, std::uint32_t b) const { return (*this)(b, a); }
+  };
+  using RowsOfSlice = absl::flat_hash_set<std::uint32_t, Hash, Equal>;
+
   struct Stream {
     model::Duration slice;
-    std::map<model::Time, absl::flat_hash_map<std::uint32_t, Row*>> slices;  // by group
+    std::map<model::Time, RowsOfSlice> slices;
   };
 
   std::vector<Stream> streams_;
-  std::deque<Row> pool_;
-  std::vector<Row*> free_;
+  Pool pool_;
+  std::vector<std::uint32_t> free_;
   std::vector<Row*> changed_;  // may hold rows that were closed since, and rows twice
   std::size_t size_ = 0;
 };

@@ -127,7 +127,7 @@ std::vector<std::tuple<std::string, double, double>> sealed_raw(EdgeEngine& engi
   for (RawBatch batch : sealed->raw) {
     batch.samples.make_plain();
     for (std::size_t r = 0; r < batch.groups.size(); ++r) {
-      const model::GroupDef& group = engine.groups()[model::index(batch.groups[r])];
+      const model::GroupDef group = engine.group(batch.groups[r]);
       EXPECT_EQ(group.stream, "load/raw");
       for (std::uint32_t i = batch.samples.runs[r].begin; i < batch.samples.runs[r].end; ++i) {
         out.emplace_back(edge_tests::text(group.labels),
