@@ -115,6 +115,8 @@ struct RollupSpec {
   std::optional<Statistic> across;  // kSum kMin kMax kMean; nothing = merge
   Statistic of = Statistic::kMean;
   Duration emit{};  // 0 = only when published
+  bool quantiles = false;
+  std::vector<std::string> distinct;  // labels whose distinct combinations are counted
 };
 
 struct ForecastSpec {

@@ -320,6 +320,8 @@ class Reader {
     constexpr std::array kOf = {Statistic::kMean, Statistic::kSum, Statistic::kMin, Statistic::kMax, Statistic::kLast};
     rollup.of = kOf[section.choice("of").value_or(0)];
     rollup.emit = section.duration("emit");
+    rollup.quantiles = section.boolean("quantiles");
+    rollup.distinct = section.texts("distinct");
     draft_.fleet.rollups.push_back(std::move(rollup));
   }
 

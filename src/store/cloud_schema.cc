@@ -324,8 +324,8 @@ std::string definition_text(const model::Plan& plan, const model::TableDef& tabl
   const model::TableDef& source = plan.tables[*table.source];
   // An across source contributes its own statistic, whatever `of` says.
   const std::string_view of = name_of(source.across ? *source.across : table.of);
-  return fmt::format("{} of {} by {} from [{}]", name_of(*table.across), of, names_json(table.by),
-                     definition_text(plan, source));
+  return fmt::format("{} of {} by {} from [{}]{}", name_of(*table.across), of, names_json(table.by),
+                     definition_text(plan, source), table.sketches.quantiles ? " with quantiles" : "");
 }
 
 absl::StatusOr<Catalog> register_plan(Database& database, const model::Plan& plan) {
