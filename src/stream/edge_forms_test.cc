@@ -92,7 +92,8 @@ TEST_P(EdgeForms, GiveTheSameBits) {
   const auto [seed, decimals] = GetParam();
   random_.seed(static_cast<unsigned>(seed));
   const bool live = seed % 3 == 0;
-  model::Plan plan = make_test_plan(1, seed % 2 == 0 ? minutes(3) : Duration(0));
+  const Duration max_jump = seed % 2 == 0 ? minutes(3) : Duration(0);
+  model::Plan plan = seed % 4 < 2 ? make_sketched_plan(1, max_jump) : make_test_plan(1, max_jump);
   if (live) {
     plan.fleet.inputs[0].kind = model::InputSpec::Kind::kPush;
     plan.fleet.inputs[0].metrics = {"load", "work"};
