@@ -12,13 +12,13 @@
 
 namespace orla::store {
 
-inline constexpr std::int64_t kCloudSchemaVersion = 2;
+inline constexpr std::int64_t kCloudSchemaVersion = 3;
 inline constexpr char kCloudFileName[] = "cloud.sqlite";
 
 // The SQL that makes an empty file one of ours.
 std::string cloud_schema();
 
-// Brings a file of version 1 to this version; leaves any other as it is.
+// Brings a file of an earlier version to this one; leaves any other as it is.
 absl::Status upgrade_cloud_schema(Database& database);
 
 // Everything a window of the table depends on beside the samples, as text: a table that is defined anew gets new rows.
