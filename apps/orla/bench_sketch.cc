@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -54,7 +55,7 @@ std::string check(const LadderLoad& load, const stream::EdgeEngine& engine,
   for (std::uint32_t plug = 0; plug < load.plugs; ++plug) {
     values.clear();
     for (std::int64_t second = 0; second < load.seconds; ++second)
-      values.push_back(ladder_value(load.seed, plug, second) / 1000.0);
+      values.push_back(ladder_value(load, plug, second) / 1000.0);
     exact.push_back(exact_quantiles(values));
   }
   out = {};
@@ -94,7 +95,7 @@ double cpu_seconds(const std::function<void()>& work) {
 double insert_rate(const LadderLoad& load, std::string& problem) {
   std::vector<std::int32_t> values;
   for (std::int64_t second = 0; second < 1 << 20; ++second)
-    values.push_back(ladder_value(load.seed, static_cast<std::uint32_t>(second % load.plugs), second));
+    values.push_back(ladder_value(load, static_cast<std::uint32_t>(second % load.plugs), second));
   model::QuantileSketch sketch;
   std::array<std::int32_t, kRun> keys;
   const double seconds = cpu_seconds([&] {
@@ -150,6 +151,7 @@ absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& opti
   report["memory_per_sketch"] = static_cast<double>(checked.memory) / rows;
   report["max_relative_error"] = checked.worst;
   report["stated_relative_error"] = kStatedError;
+  report["values"] = load.values == LadderValues::kWide ? "wide" : "plugs";
   report["plugs"] = load.plugs;
   report["batch"] = load.batch;
   report["run_length"] = load.run_length();
@@ -166,6 +168,12 @@ RunBench add_sketch_bench(CLI::App& command) {
   auto load = std::make_shared<LadderLoad>();  // with the runner
   load->plugs = 2125;
   add_load_options(command, *load);
+  const std::map<std::string, LadderValues> values = {{"plugs", LadderValues::kPlugs}, {"wide", LadderValues::kWide}};
+  command
+      .add_option("--values", load->values,
+                  "plugs: as in the ladder, mostly few different ones; wide: up to 4 kW evenly")
+      ->transform(CLI::CheckedTransformer(values, CLI::ignore_case))
+      ->default_str("plugs");
   return [load](const BenchOptions& options) { return run(*load, options); };
 }
 

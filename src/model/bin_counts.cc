@@ -59,7 +59,7 @@ bool BinCounts::make_dense(std::int32_t least, std::int32_t most, std::uint64_t 
   }
   narrow_ = std::move(narrow_counts);
   wide_ = std::move(wide_counts);
-  pairs_ = {};
+  pairs_ = std::vector<Bin>();  // `= {}` would keep its memory
   first_ = least;
   return true;
 }
@@ -74,8 +74,8 @@ std::vector<BinCounts::Bin> BinCounts::pairs() const {
 // Replaces all there is, in the form that takes less room.
 void BinCounts::set(std::vector<Bin> pairs) {
   pairs_ = std::move(pairs);
-  narrow_ = {};
-  wide_ = {};
+  narrow_ = std::vector<std::uint16_t>();
+  wide_ = std::vector<std::uint64_t>();
   first_ = 0;
   if (pairs_.empty()) return;
   const std::int64_t length = std::int64_t{pairs_.back().number} - pairs_.front().number + 1;

@@ -53,7 +53,7 @@ void DistinctSketch::put(std::uint64_t hash) {
 void DistinctSketch::make_registers() {
   registers_.assign(kRegisters, 0);
   for (const std::uint64_t hash : hashes_) put(hash);
-  hashes_ = {};
+  hashes_ = std::vector<std::uint64_t>();  // `= {}` would keep its memory
 }
 
 void DistinctSketch::add(std::uint64_t hash) {

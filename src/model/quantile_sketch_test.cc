@@ -227,6 +227,13 @@ TEST(QuantileSketch, FewBinsFarApartTakeLittleRoom) {
   EXPECT_LT(read(bytes)->memory_bytes(), sizeof(QuantileSketch) + 64);
 }
 
+TEST(QuantileSketch, ManyBinsSideBySideTakeTwoBytesEach) {
+  QuantileSketch sketch;
+  std::vector<double> values;
+  for (int bin = 0; bin < 512; ++bin) values.push_back(std::ldexp(1 + bin % 128 / 128.0, bin / 128));
+  EXPECT_LT(read(bytes_of(sketch_of(values)))->memory_bytes(), sizeof(QuantileSketch) + 2 * 512 + 128);
+}
+
 TEST(NearestRank, IsTheLeastThatCoversTheShare) {
   EXPECT_EQ(nearest_rank(1, 1, 2), 1u);
   EXPECT_EQ(nearest_rank(2, 1, 2), 1u);

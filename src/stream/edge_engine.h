@@ -207,6 +207,7 @@ class EdgeEngine {
   std::uint32_t tally_long_run(std::uint32_t series, const Columns& columns, std::size_t run);
   bool touch(std::uint32_t series, const Columns& columns, model::Time time);
   void sketch_tallied(std::uint32_t series, const Columns& columns, std::uint32_t begin, std::uint32_t end);
+  void sketch_tallied(std::uint32_t series, double value);
   void settle_tally(std::uint32_t series);
   void settle_tallies();
 

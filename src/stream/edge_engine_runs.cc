@@ -91,6 +91,14 @@ void EdgeEngine::sketch_tallied(std::uint32_t number, const Columns& columns, st
   add_quantiles(series_[number], keys);
 }
 
+void EdgeEngine::sketch_tallied(std::uint32_t number, double value) {
+  const Series& s = series_[number];
+  const std::size_t slots = metrics_[s.metric].streams.size();
+  for (std::size_t k = 0; k < slots; ++k)
+    if (model::QuantileSketch* quantiles = slots_[s.slots + k].row->content.partial.sketches.quantiles())
+      quantiles->add(value);
+}
+
 void EdgeEngine::settle_tallies() {
   for (const std::uint32_t series : touched_) settle_tally(series);
   touched_.clear();
@@ -161,7 +169,7 @@ std::uint32_t EdgeEngine::tally_short_run(std::uint32_t number, const Columns& c
     if (v == kNoDecimal) return i - run.begin;
     if (!tally.takes_sketched(time, columns) && !touch(number, columns, time)) return i - run.begin;
     if (!tally.add(time, v) && (!touch(number, columns, time) || !tally.add(time, v))) return i - run.begin;
-    if (tally.has_quantiles()) sketch_tallied(number, columns, i, i + 1);
+    if (tally.has_quantiles()) sketch_tallied(number, v / model::power_of_ten(columns.decimals()));
   }
   return run.end - run.begin;
 }
