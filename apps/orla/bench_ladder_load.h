@@ -34,8 +34,8 @@ struct LadderLoad {
   std::uint32_t edges = 1;     // edge e has the plugs p with p % edges == e
   std::uint32_t batch = 1000;  // measurements in a frame
   LadderOrder order = LadderOrder::kSorted;
-  LadderValues values = LadderValues::kPlugs;
   std::int64_t seconds = 0;  // of every plug; a multiple of run_length()
+  LadderValues values = LadderValues::kPlugs;
 
   // Sorted: consecutive measurements of a plug in a batch. At least 100 in batches of 100 and more, else all of it.
   std::uint32_t run_length() const;

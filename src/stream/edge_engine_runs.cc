@@ -180,6 +180,8 @@ std::uint32_t EdgeEngine::tally_long_run(std::uint32_t number, const Columns& co
   if (columns.time(r, run.end - 1) > columns.not_after) return 0;
   Tally& tally = tallies_[number];
   for (std::uint32_t i = run.begin; i < run.end;) {
+    // Else a row might be opened for samples none of which is accepted.
+    if (columns.scaled[i] == kNoDecimal) return i - run.begin;
     const Time time = columns.time(r, i);
     if (!tally.takes_sketched(time, columns) && !touch(number, columns, time)) return i - run.begin;
     const std::uint32_t end =

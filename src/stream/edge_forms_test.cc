@@ -2,6 +2,7 @@
 // engine keeps and seals must be the same, to the bit, wherever it takes the fast path and wherever it does not.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "model/power_of_ten.h"
@@ -136,6 +137,21 @@ TEST_P(EdgeForms, GiveTheSameBits) {
       ASSERT_EQ(parts[p].sealed, sealed.front()[p].sealed);
     }
   }
+}
+
+// A row that holds no sample could not be encoded.
+TEST(EdgeFastPath, ARunWithoutANumberOpensNoRow) {
+  const model::Plan plan = make_test_plan();
+  EdgeEngine engine(plan, keys(plan));
+  Feed feed;
+  ASSERT_EQ(engine.apply(0, feed.batch({{0, plug("load", 1, 1), at(0), 1.5}}, 1), kStart), absl::OkStatus());
+  const std::size_t rows = engine.open_rows();
+  std::vector<Sample> samples;
+  for (int i = 0; i < 20; ++i)
+    samples.push_back({0, plug("load", 1, 1), at(180 + i), std::numeric_limits<double>::quiet_NaN()});
+  ASSERT_EQ(engine.apply(0, feed.batch(samples, 2), kStart), absl::OkStatus());
+  EXPECT_EQ(engine.input(0).ledger.rejected.at("not_finite"), 20u);
+  EXPECT_EQ(engine.open_rows(), rows);
 }
 
 // Metric load has one decimal, work three: of each, some batches carry the metric's own and some do not.
