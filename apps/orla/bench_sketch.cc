@@ -61,7 +61,7 @@ std::string check(const LadderLoad& load, const stream::EdgeEngine& engine,
   out = {};
   for (const model::PartialRows& rows : sealed) {
     for (const model::PartialRow& row : rows) {
-      const auto plug = std::stoul(engine.groups()[model::index(row.group)].labels.at(0).second);
+      const auto plug = std::stoul(engine.group(row.group).labels.at(0).second);
       const model::Statistics shown = model::statistics(row.partial, kDecimals);
       if (!shown.p50) return fmt::format("plug {}: no quantiles", plug);
       const std::array<double, 4> found = {*shown.p50, *shown.p90, *shown.p99, *shown.p999};
