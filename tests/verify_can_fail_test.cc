@@ -70,7 +70,8 @@ TEST_F(VerifyCanFail, OnOneDroppedWindow) {
 
 TEST_F(VerifyCanFail, OnOneAddedWindow) {
   ASSERT_EQ(alter("INSERT INTO window_rows SELECT w.kind, w.start_ns - 3600000000000, w.grp, w.end_ns - 3600000000000, "
-                  "w.count, w.sum, w.min, w.max, w.mean, w.stddev, w.first, w.last, w.revision, w.state " +
+                  "w.count, w.sum, w.min, w.max, w.mean, w.stddev, w.first, w.last, w.revision, w.state, NULL, NULL, "
+                  "NULL, NULL, NULL " +
                   std::string(kSeen)),
             1);
   const json added = again();

@@ -26,6 +26,8 @@ constexpr Bench kBenches[] = {
      add_engine_bench},
     {"series", "Memory and speed of an edge's engine with very many series, and more of them than there is room for",
      add_series_bench},
+    {"sketch", "Samples a second into quantile sketches, alone and through an edge's engine; their size and error",
+     add_sketch_bench},
     {"codec", "Bytes and time that each encoding of samples takes, on a file's measurements or on made-up ones",
      add_codec_bench},
     {"window", "Rows a second through the cloud's engine, and what a hop costs when windows overlap 60 and 1440 times",

@@ -53,6 +53,7 @@ RunBench add_replay_bench(CLI::App& command);
 RunBench add_ladder_bench(CLI::App& command);
 RunBench add_engine_bench(CLI::App& command);
 RunBench add_series_bench(CLI::App& command);
+RunBench add_sketch_bench(CLI::App& command);
 RunBench add_link_bench(CLI::App& command);
 RunBench add_codec_bench(CLI::App& command);
 RunBench add_window_bench(CLI::App& command);

@@ -1,4 +1,6 @@
 // orla bench engine: an edge's engine alone, on samples that are decoded already.
+#include "bench_engine.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,15 +18,16 @@ namespace orla::apps {
 
 namespace {
 
-constexpr std::int64_t kWindow = 900;  // seconds: the load repeats after one
+constexpr std::int64_t kWindow = kEngineWindow;
 constexpr std::uint64_t kCommitSamples = 4 * 1024 * 1024;
 constexpr std::uint64_t kSamplesSorted = 400'000'000;  // of a run, about
 constexpr std::uint64_t kSamplesRandom = 60'000'000;
+constexpr std::uint64_t kSamplesSketched = 40'000'000;  // sealed rows are kept, and sketches are large
 constexpr char kCounted[] =
     "samples (kind a, raw), decoded already: keyed by plug, accepted by event time, folded into count, sum, sum of "
     "squares, min, max, first and last by plug and 15 minutes, and sealed; one thread, no disk and no network";
 
-model::Plan make_plan() {
+model::Plan make_plan(model::SketchKinds sketches) {
   model::Fleet fleet;
   fleet.name = "bench";
   fleet.zone = "UTC";
@@ -38,6 +41,7 @@ model::Plan make_plan() {
   rollup.by = {"plug"};
   rollup.slice = std::chrono::seconds(kWindow);
   rollup.windows = {{model::WindowSpec::Kind::kElapsed, std::chrono::seconds(kWindow), {}}};
+  rollup.quantiles = sketches.quantiles;
   fleet.rollups.push_back(std::move(rollup));
   return model::make_plan(std::move(fleet));
 }
@@ -88,18 +92,22 @@ std::string difference(const std::vector<model::PartialRows>& sealed, const stre
   return found == windows ? "" : fmt::format("{} windows; expected {}", found, windows);
 }
 
-absl::StatusOr<BenchReport> run(LadderLoad load, const BenchOptions& options) {
+}  // namespace
+
+absl::StatusOr<EngineRuns> run_engine(LadderLoad load, const BenchOptions& options, model::SketchKinds sketches,
+                                      const CheckSealed& check) {
   load.seconds = kWindow / load.run_length() * load.run_length();
-  const model::Plan plan = make_plan();
+  const model::Plan plan = make_plan(sketches);
   std::vector<LadderCell> truth;
   for (std::uint32_t plug = 0; plug < load.plugs; ++plug) truth.push_back(ladder_truth(load, plug, kWindow).at(0));
-  std::string problem;
-  std::uint64_t samples = 0;
-  const absl::StatusOr<std::vector<BenchRun>> runs = measure(options, [&](const Timed& timed) {
+  EngineRuns out;
+  absl::StatusOr<std::vector<BenchRun>> runs = measure(options, [&](const Timed& timed) {
     Repeated repeated(load);
     stream::EdgeEngine engine(plan, {"edge/0"});
     std::vector<model::PartialRows> sealed;
-    const std::uint64_t wanted = load.order == LadderOrder::kSorted ? kSamplesSorted : kSamplesRandom;
+    const std::uint64_t wanted = sketches.any()                       ? kSamplesSketched
+                                 : load.order == LadderOrder::kSorted ? kSamplesSorted
+                                                                      : kSamplesRandom;
     const std::uint64_t cycles = std::max<std::uint64_t>(2, wanted / repeated.samples());
     const absl::Status status = timed([&]() -> absl::Status {
       std::uint64_t since_commit = 0;
@@ -121,27 +129,37 @@ absl::StatusOr<BenchReport> run(LadderLoad load, const BenchOptions& options) {
       return absl::OkStatus();
     });
     if (!status.ok()) return status;
-    samples = cycles * repeated.samples();
-    if (engine.input(0).ledger.aggregated != samples)
-      problem = fmt::format("{} samples aggregated; expected {}", engine.input(0).ledger.aggregated, samples);
-    if (problem.empty()) problem = difference(sealed, engine, truth, cycles * load.plugs);
+    out.samples = cycles * repeated.samples();
+    if (engine.input(0).ledger.aggregated != out.samples)
+      out.problem = fmt::format("{} samples aggregated; expected {}", engine.input(0).ledger.aggregated, out.samples);
+    if (out.problem.empty()) out.problem = difference(sealed, engine, truth, cycles * load.plugs);
+    if (out.problem.empty() && check) out.problem = check(load, engine, sealed);
     return absl::OkStatus();
   });
   if (!runs.ok()) return runs.status();
-  const BenchRun middle = median_run(*runs);
+  out.runs = *std::move(runs);
+  return out;
+}
+
+namespace {
+
+absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& options) {
+  const absl::StatusOr<EngineRuns> engine = run_engine(load, options, {}, nullptr);
+  if (!engine.ok()) return engine.status();
+  const BenchRun middle = median_run(engine->runs);
   BenchReport report;
-  report["samples"] = samples;
-  report["runs"] = runs->size();
+  report["samples"] = engine->samples;
+  report["runs"] = engine->runs.size();
   report["seconds"] = middle.seconds;
   report["cpu_seconds"] = middle.cpu_seconds;
-  report["rate_per_s"] = static_cast<double>(samples) / middle.seconds;
-  report["rate_per_core_s"] = static_cast<double>(samples) / middle.cpu_seconds;
+  report["rate_per_s"] = static_cast<double>(engine->samples) / middle.seconds;
+  report["rate_per_core_s"] = static_cast<double>(engine->samples) / middle.cpu_seconds;
   report["plugs"] = load.plugs;
   report["batch"] = load.batch;
   report["run_length"] = load.run_length();
   report["seed"] = load.seed;
-  report["verified"] = problem.empty();
-  if (!problem.empty()) report["problem"] = problem;
+  report["verified"] = engine->problem.empty();
+  if (!engine->problem.empty()) report["problem"] = engine->problem;
   report["counted"] = kCounted;
   return report;
 }

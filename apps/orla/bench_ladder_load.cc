@@ -26,7 +26,10 @@ std::uint32_t LadderLoad::run_length() const {
   return batch < kLeastRun ? batch : batch / (batch / kLeastRun);
 }
 
-std::int32_t ladder_value(std::uint64_t seed, std::uint32_t plug, std::int64_t second) {
+std::int32_t ladder_value(const LadderLoad& load, std::uint32_t plug, std::int64_t second) {
+  const std::uint64_t seed = load.seed;
+  if (load.values == LadderValues::kWide)
+    return static_cast<std::int32_t>(random_at(seed, plug, static_cast<std::uint64_t>(second)) >> 42);
   constexpr std::int64_t kLevelSeconds = 600;
   const std::uint64_t level = random_at(seed, plug, static_cast<std::uint64_t>(second / kLevelSeconds) | 1ULL << 40);
   const auto watts = static_cast<std::int32_t>(level >> 32 & 0x3ff);
@@ -69,7 +72,7 @@ void ladder_batches(const LadderLoad& load, std::uint32_t edge,
       std::swap(order[k - 1], order[random_at(load.seed, k, static_cast<std::uint64_t>(second) | 1ULL << 41) % k]);
     for (const std::uint32_t k : order) {
       const auto begin = static_cast<std::uint32_t>(batch.scaled.size());
-      for (std::uint32_t i = 0; i < length; ++i) batch.scaled.push_back(ladder_value(load.seed, plugs[k], second + i));
+      for (std::uint32_t i = 0; i < length; ++i) batch.scaled.push_back(ladder_value(load, plugs[k], second + i));
       batch.runs.push_back({model::SeriesId{k}, begin, begin + length});
       const model::Time start = model::from_ns((kLadderStart + second) * 1'000'000'000);
       if (load.order == LadderOrder::kRandom)
@@ -86,7 +89,7 @@ std::vector<LadderCell> ladder_truth(const LadderLoad& load, std::uint32_t plug,
   std::vector<LadderCell> cells(static_cast<std::size_t>((load.seconds + window_s - 1) / window_s));
   for (std::int64_t second = 0; second < load.seconds; ++second) {
     LadderCell& cell = cells[static_cast<std::size_t>(second / window_s)];
-    const std::int32_t value = ladder_value(load.seed, plug, second);
+    const std::int32_t value = ladder_value(load, plug, second);
     ++cell.count;
     cell.sum += value;
     cell.min = std::min(cell.min, value);

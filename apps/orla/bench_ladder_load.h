@@ -23,6 +23,11 @@ enum class LadderOrder : std::uint8_t {
   kRandom   // by second, the plugs of each in an order of its own
 };
 
+enum class LadderValues : std::uint8_t {
+  kPlugs,  // see above
+  kWide    // anything up to 4 kW, each value far from the one before
+};
+
 struct LadderLoad {
   std::uint64_t seed = 1;
   std::uint32_t plugs = 0;     // of all edges
@@ -30,13 +35,14 @@ struct LadderLoad {
   std::uint32_t batch = 1000;  // measurements in a frame
   LadderOrder order = LadderOrder::kSorted;
   std::int64_t seconds = 0;  // of every plug; a multiple of run_length()
+  LadderValues values = LadderValues::kPlugs;
 
   // Sorted: consecutive measurements of a plug in a batch. At least 100 in batches of 100 and more, else all of it.
   std::uint32_t run_length() const;
 };
 
 // Thousandths of a watt.
-std::int32_t ladder_value(std::uint64_t seed, std::uint32_t plug, std::int64_t second);
+std::int32_t ladder_value(const LadderLoad& load, std::uint32_t plug, std::int64_t second);
 
 // The plugs of an edge, ascending: series number k of its batches is plug edge_plugs()[k].
 std::vector<std::uint32_t> edge_plugs(const LadderLoad& load, std::uint32_t edge);

@@ -1,6 +1,7 @@
 // Round trips and refusals of every format of this room.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -51,6 +52,22 @@ PartialRows some_rows(base::Random& random, std::size_t count) {
     rows.back().partial = some_partial(random, slice);
   }
   model::canonicalize(rows);
+  return rows;
+}
+
+// Rows some of which have sketches, of either kind or both.
+PartialRows sketched_rows(base::Random& random, std::size_t count) {
+  PartialRows rows = some_rows(random, count);
+  for (PartialRow& row : rows) {
+    const std::uint64_t kinds = random.below(4);
+    Partial p;
+    p.sketches = model::Sketches({(kinds & 1) != 0, (kinds & 2) != 0});
+    for (std::uint64_t i = 1 + random.below(80); i > 0; --i)
+      p.add(row.slice, (static_cast<double>(random.below(4'000'000)) - 1'000'000) / 1000.0, 3);
+    if (model::DistinctSketch* distinct = p.sketches.distinct())
+      for (std::uint64_t i = random.below(20) == 0 ? 700 : 1; i > 0; --i) distinct->add(random.next());
+    row.partial = p;
+  }
   return rows;
 }
 
@@ -199,6 +216,37 @@ TEST(Rows, TakesNoMemoryForRowsThatAreNotThere) {
   EXPECT_EQ(decode_rows(bytes).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(RowsCodec, RowsWithSketchesComeBackAsVersionTwo) {
+  base::SeededRandom random(11);
+  for (int i = 0; i < 100; ++i) {
+    const PartialRows rows = sketched_rows(random, 1 + random.below(40));
+    const std::string bytes = encode_rows(rows);
+    const bool sketched =
+        std::any_of(rows.begin(), rows.end(), [](const PartialRow& row) { return !row.partial.sketches.none(); });
+    EXPECT_EQ(version_of(bytes), sketched ? 2 : 1);
+    const absl::StatusOr<PartialRows> back = decode_rows(bytes);
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, rows);
+    EXPECT_EQ(encode_rows(*back), bytes);
+  }
+  const PartialRows rows = sketched_rows(random, 5);
+  expect_robust(encode_rows(rows), [](std::string_view bytes) { return decode_rows(bytes).status(); });
+}
+
+TEST(RowsCodec, SketchesThatContradictTheirRowAreRefused) {
+  PartialRows rows(1);
+  Partial& p = rows[0].partial;
+  p.sketches = model::Sketches({true, false});
+  p.add(from_ns(1), 2.5, 1);
+  ASSERT_TRUE(decode_rows(encode_rows(rows)).ok());
+  p.sketches.quantiles()->add(2.5);
+  EXPECT_EQ(decode_rows(encode_rows(rows)).status().message(), "rows: a quantile sketch of more or fewer samples");
+  p.sketches = model::Sketches({false, true});
+  EXPECT_EQ(decode_rows(encode_rows(rows)).status().message(), "rows: a distinct sketch of nothing");
+  p.sketches.distinct()->add(1);
+  EXPECT_TRUE(decode_rows(encode_rows(rows)).ok());
+}
+
 TEST(PartialCodec, ComesBack) {
   base::SeededRandom random(4);
   for (int i = 0; i < 100; ++i) {
@@ -206,6 +254,11 @@ TEST(PartialCodec, ComesBack) {
     const absl::StatusOr<Partial> back = decode_partial(encode_partial(p));
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_EQ(*back, p);
+  }
+  for (const PartialRow& row : sketched_rows(random, 30)) {
+    const std::string bytes = encode_partial(row.partial);
+    EXPECT_EQ(version_of(bytes), row.partial.sketches.none() ? 1 : 2);
+    EXPECT_EQ(*decode_partial(bytes), row.partial);
   }
   Partial contributions;
   contributions.add_contribution(0.1);

@@ -36,6 +36,10 @@ absl::StatusOr<std::string_view> open_envelope(const Format& format, std::string
   return covered.substr(kHeaderBytes);
 }
 
+std::uint8_t version_of(std::string_view bytes) {
+  return bytes.size() < kHeaderBytes ? 0 : static_cast<std::uint8_t>(bytes[1]);
+}
+
 absl::Status malformed(const Format& format, const std::string& what) {
   return absl::InvalidArgumentError(fmt::format("{}: {}", format.name, what));
 }

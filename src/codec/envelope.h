@@ -29,6 +29,9 @@ void end_envelope(std::string& bytes);
 // for a version this program does not read.
 absl::StatusOr<std::string_view> open_envelope(const Format& format, std::string_view bytes);
 
+// Of what kind so ever; 0 of bytes too few to have one.
+std::uint8_t version_of(std::string_view bytes);
+
 // INVALID_ARGUMENT: "<name>: <what>".
 absl::Status malformed(const Format& format, const std::string& what);
 

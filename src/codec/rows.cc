@@ -16,6 +16,8 @@
 //   first, last  of rows with count > 1 and min < max, each: 1 + (it - min) when both are decimals, else 0 and 8 bytes
 //   first times  first_time - slice in time units, zigzag
 //   last times   of rows with count > 1: last_time - first_time in time units
+//   sketches     version 2 only, which is that of rows some of which have sketches: number of rows that do; for each:
+//                its index (the first) or index - index before - 1, then Sketches::encode() with its length
 //
 // A value that counts as a decimal of d places (model::as_decimal) is 1 + zigzag of its integer, any other is 0 and its
 // 8 bytes; d is the number of places that fits a sample of the rows best. Differences of times are modulo 2^64.
@@ -41,6 +43,7 @@ using model::PartialRows;
 namespace {
 
 constexpr Format kFormat = {'R', 1, "rows"};
+constexpr Format kWithSketches = {'R', 2, "rows"};
 constexpr std::array<std::int64_t, 4> kTimeUnits = {1'000'000'000, 1'000'000, 1'000, 1};
 constexpr std::size_t kLeastRowBytes = 5;  // of a row: slice, count, sum and squares or a wide sum, min, first time
 constexpr std::int64_t kLargestDecimal = std::int64_t{1} << 53;
@@ -221,10 +224,23 @@ void put_times(ByteWriter& to, const PartialRows& rows, std::uint8_t unit) {
           base::zigzag(static_cast<std::int64_t>(bits(row.partial.last_time) - bits(row.partial.first_time)) / ns));
 }
 
+bool has_sketches(const PartialRow& row) { return !row.partial.sketches.none(); }
+
+void put_sketches(ByteWriter& to, const PartialRows& rows) {
+  to.varint(static_cast<std::uint64_t>(std::count_if(rows.begin(), rows.end(), has_sketches)));
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!has_sketches(rows[i])) continue;
+    to.varint(i - next);
+    to.text(rows[i].partial.sketches.encode());
+    next = i + 1;
+  }
+}
+
 // Reads the columns in order; each method is one, returns what is wrong with it, or nothing.
 class RowsReader {
  public:
-  explicit RowsReader(std::string_view body) : from_(body) {}
+  RowsReader(std::string_view body, std::uint8_t version) : from_(body), version_(version) {}
 
   const char* read() {
     const std::uint64_t count = from_.varint();
@@ -234,6 +250,10 @@ class RowsReader {
       for (const auto column : {&RowsReader::parameters, &RowsReader::groups, &RowsReader::slices, &RowsReader::counts,
                                 &RowsReader::sums, &RowsReader::values, &RowsReader::times})
         if (const char* wrong = (this->*column)()) return wrong;
+      if (version_ == kWithSketches.version)
+        if (const char* wrong = sketches()) return wrong;
+    } else if (version_ != kFormat.version) {
+      return "no rows, and yet sketches of them";
     }
     return from_.finished() ? nullptr : "too short, too long or a number that is not in its shortest form";
   }
@@ -358,7 +378,28 @@ class RowsReader {
     return nullptr;
   }
 
+  const char* sketches() {
+    const std::uint64_t count = from_.varint();
+    if (count == 0 || count > rows_.size()) return "bad number of sketches";
+    std::uint64_t next = 0;
+    for (std::uint64_t k = 0; k < count; ++k) {
+      const std::uint64_t gap = from_.varint();
+      if (next == rows_.size() || gap >= rows_.size() - next) return "sketches of no row";
+      absl::StatusOr<model::Sketches> sketches = model::Sketches::decode(from_.text());
+      if (from_.failed() || !sketches.ok()) return "bad sketches";
+      Partial& p = rows_[next + gap].partial;
+      const model::QuantileSketch* quantiles = sketches->quantiles();
+      if (quantiles != nullptr && quantiles->count() != p.count) return "a quantile sketch of more or fewer samples";
+      const model::DistinctSketch* distinct = sketches->distinct();
+      if (distinct != nullptr && distinct->exact() && distinct->estimate() == 0) return "a distinct sketch of nothing";
+      p.sketches = *std::move(sketches);
+      next += gap + 1;
+    }
+    return nullptr;
+  }
+
   ByteReader from_;
+  const std::uint8_t version_;
   PartialRows rows_;
   int decimals_ = 0;
   std::uint8_t time_unit_ = 0;
@@ -369,7 +410,8 @@ class RowsReader {
 }  // namespace
 
 std::string encode_rows(const PartialRows& rows) {
-  std::string out = begin_envelope(kFormat);
+  const bool sketched = std::any_of(rows.begin(), rows.end(), has_sketches);
+  std::string out = begin_envelope(sketched ? kWithSketches : kFormat);
   out.reserve(32 + 24 * rows.size());
   ByteWriter to(out);
   to.varint(rows.size());
@@ -387,15 +429,17 @@ std::string encode_rows(const PartialRows& rows) {
     put_sums(to, rows);
     put_values(to, rows, decimals);
     put_times(to, rows, time_unit);
+    if (sketched) put_sketches(to, rows);
   }
   end_envelope(out);
   return out;
 }
 
 absl::StatusOr<PartialRows> decode_rows(std::string_view bytes) {
-  const absl::StatusOr<std::string_view> body = open_envelope(kFormat, bytes);
+  const Format format = version_of(bytes) == kFormat.version ? kFormat : kWithSketches;
+  const absl::StatusOr<std::string_view> body = open_envelope(format, bytes);
   if (!body.ok()) return body.status();
-  RowsReader reader(*body);
+  RowsReader reader(*body, format.version);
   if (const char* wrong = reader.read()) return malformed(kFormat, wrong);
   return reader.take();
 }

@@ -19,9 +19,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   check(bytes);
   // As the body of an intact envelope: the checksum would otherwise turn nearly everything away.
-  std::string intact = orla::codec::begin_envelope({'R', 1, ""});
-  intact += bytes;
-  orla::codec::end_envelope(intact);
-  check(intact);
+  for (const std::uint8_t version : {1, 2}) {
+    std::string intact = orla::codec::begin_envelope({'R', version, ""});
+    intact += bytes;
+    orla::codec::end_envelope(intact);
+    check(intact);
+  }
   return 0;
 }

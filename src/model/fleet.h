@@ -116,6 +116,8 @@ struct RollupSpec {
   Statistic of = Statistic::kMean;
   Duration emit{};        // 0 = only when published
   bool keep_raw = false;  // every sample of the metric travels to the cloud as well
+  bool quantiles = false;
+  std::vector<std::string> distinct;  // labels whose distinct combinations are counted
 };
 
 struct ForecastSpec {

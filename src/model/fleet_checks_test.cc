@@ -235,6 +235,15 @@ TEST(FleetChecks, Rollups) {
        "slice is \"2h\"; expected one that divides the offsets of \"Europe/Berlin\" from UTC (+01:00, +02:00); the "
        "longest one is \"1h\""},
       {"\"60m\", \"120m\"]", "\"60m\", @\"50m\"]", "step is \"50m\"; expected one that divides 24 h, such as \"15m\""},
+      {"emit = \"5s\"", "quantiles = @3", "quantiles is 3; expected true or false"},
+      {"emit = \"5s\"", "distinct = [\"plug\", @\"plug\"]", "label \"plug\" is named twice; expected each label once"},
+      {"emit = \"5s\"", "distinct = [@\"plugs\"]",
+       "no input gives \"load\" the label \"plugs\"; did you mean \"plug\"?"},
+      {"slice = \"2m\"", "slice = \"2m\"\ndistinct = [@\"plugs\", \"house\"]",
+       "no input gives \"load\" the label \"plugs\"; did you mean \"plug\"?"},
+      {"of = \"mean\"", "of = \"mean\"\nquantiles = true\ndistinct = @[\"plug\"]",
+       "\"distinct\" with \"across\"; it counts series by their samples, which an across rollup does not see: ask a "
+       "rollup without across"},
       {"\"60m\", \"120m\"]", "\"60m\", @\"1h\"]", "step \"1h\" is named twice; expected each step once"},
       {"\"60m\", \"120m\"]", "\"60m\", @\"0s\"]", "a step of no length; expected one that divides 24 h"},
       {"of = [\"plug_load\", \"house_load\"]", "of = [\"plug_load\", @\"house_lod\"]",

@@ -108,6 +108,12 @@ TEST(FleetFile, ReadsEverything) {
   EXPECT_EQ(names(*fleet.rollup("city_load")), "1h ");
   EXPECT_EQ(fleet.rollup("house_pool")->slice, Duration(minutes(2)));
   EXPECT_THAT(fleet.rollup("house_pool")->by, ElementsAre("house"));
+  const ParsedFleet sketched =
+      parse(replaced("slice = \"2m\"", "slice = \"2m\"\nquantiles = true\ndistinct = [\"plug\"]"));
+  ASSERT_TRUE(sketched.fleet) << to_string(sketched.errors);
+  EXPECT_TRUE(sketched.fleet->rollup("house_pool")->quantiles);
+  EXPECT_THAT(sketched.fleet->rollup("house_pool")->distinct, ElementsAre("plug"));
+  EXPECT_FALSE(sketched.fleet->rollup("plug_load")->quantiles);  // a source's is its own
 
   ASSERT_EQ(fleet.forecasts.size(), 1u);
   EXPECT_EQ(fleet.forecasts[0].model, "debs2014");

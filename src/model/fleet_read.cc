@@ -321,6 +321,8 @@ class Reader {
     rollup.of = kOf[section.choice("of").value_or(0)];
     rollup.emit = section.duration("emit");
     rollup.keep_raw = section.choice("keep").value_or(0) == 1;
+    rollup.quantiles = section.boolean("quantiles");
+    rollup.distinct = section.texts("distinct");
     draft_.fleet.rollups.push_back(std::move(rollup));
   }
 

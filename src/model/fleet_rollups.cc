@@ -79,20 +79,42 @@ class RollupChecks {
 
   void check_labels(std::size_t i) {
     const RollupSpec& rollup = fleet_.rollups[i];
+    check_named_once(i, "by", rollup.by);
+    check_named_once(i, "distinct", rollup.distinct);
+    // Of a rollup `from` another, `by` is compared with that of its source.
+    if (rollup.from.empty()) check_produced(i, "by", rollup.by);
+    check_produced(i, "distinct", rollup.distinct);
+  }
+
+  void check_named_once(std::size_t i, std::string_view key, const std::vector<std::string>& labels) {
     std::set<std::string> seen;
-    for (std::size_t k = 0; k < rollup.by.size(); ++k) {
-      if (!rollup.by[k].empty() && !seen.insert(rollup.by[k]).second) {
-        errors_.add(place_of(table(i), "by", k), fmt::format("label {} is named twice", in_quotes(rollup.by[k])),
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      if (!labels[k].empty() && !seen.insert(labels[k]).second) {
+        errors_.add(place_of(table(i), key, k), fmt::format("label {} is named twice", in_quotes(labels[k])),
                     "each label once");
       }
     }
-    if (rollup.metric.empty() || fleet_.metric(rollup.metric) == nullptr) return;
+  }
+
+  // The metric that it reads in the end; empty when there is none.
+  std::string root_metric(std::size_t i) const {
+    for (std::size_t steps = 0; steps <= fleet_.rollups.size(); ++steps) {
+      const auto source = source_of(i);
+      if (!source) return fleet_.rollups[i].metric;
+      i = *source;
+    }
+    return "";
+  }
+
+  void check_produced(std::size_t i, std::string_view key, const std::vector<std::string>& wanted) {
+    const std::string metric = root_metric(i);
+    if (metric.empty() || fleet_.metric(metric) == nullptr) return;
     // A series may lack a label, but a label that no input of the metric has is a slip.
     std::vector<std::string> labels;
     bool produced = false;
     for (const InputSpec& input : fleet_.inputs) {
       const std::vector<std::string> metrics = metrics_of(input);
-      if (std::find(metrics.begin(), metrics.end(), rollup.metric) == metrics.end()) continue;
+      if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) continue;
       if (input.kind == InputSpec::Kind::kPush) return;  // senders choose their labels
       produced = true;
       for (std::string& label : labels_of(input)) {
@@ -100,11 +122,11 @@ class RollupChecks {
       }
     }
     if (!produced) return;
-    for (std::size_t k = 0; k < rollup.by.size(); ++k) {
-      const std::string& label = rollup.by[k];
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      const std::string& label = wanted[k];
       if (label.empty() || std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
-      errors_.add(place_of(table(i), "by", k),
-                  fmt::format("no input gives {} the label {}", in_quotes(rollup.metric), in_quotes(label)), "",
+      errors_.add(place_of(table(i), key, k),
+                  fmt::format("no input gives {} the label {}", in_quotes(metric), in_quotes(label)), "",
                   did_you_mean(label, labels));
     }
   }
@@ -159,6 +181,11 @@ class RollupChecks {
                   "it says which value each group gives to across = \"sum\" (or min, max, mean)");
     }
     check_keep(i);
+    if (rollup.across && !rollup.distinct.empty()) {
+      errors_.add(
+          place_of(table(i), "distinct"), "\"distinct\" with \"across\"", "",
+          "it counts series by their samples, which an across rollup does not see: ask a rollup without across");
+    }
     if (check_slice(i, own_slice)) check_windows(i, own_windows);
   }
 

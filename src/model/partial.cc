@@ -14,6 +14,7 @@ bool before(Time a_time, double a, Time b_time, double b) { return a_time != b_t
 void Partial::add(Time time, double value, int decimals) {
   value += 0.0;  // -0.0 becomes 0.0
   sums.add(value, decimals);
+  if (QuantileSketch* quantiles = sketches.quantiles()) quantiles->add(value);
   if (count++ == 0) {
     min = max = first = last = value;
     first_time = last_time = time;
@@ -34,6 +35,7 @@ void Partial::add(Time time, double value, int decimals) {
 void Partial::add_contribution(double value) {
   value += 0.0;
   sums.add_binary(value);
+  if (QuantileSketch* quantiles = sketches.quantiles()) quantiles->add(value);
   if (count++ == 0) {
     min = max = value;
     return;
@@ -46,6 +48,23 @@ void Partial::merge(const Partial& other) {
   if (other.count == 0) return;
   if (count == 0) {
     *this = other;
+    return;
+  }
+  sketches.merge(other.sketches);
+  merge_sums(other);
+}
+
+void Partial::merge_sums(const Partial& other) {
+  if (other.count == 0) return;
+  if (count == 0) {
+    count = other.count;
+    sums = other.sums;
+    min = other.min;
+    max = other.max;
+    first_time = other.first_time;
+    first = other.first;
+    last_time = other.last_time;
+    last = other.last;
     return;
   }
   count += other.count;
@@ -66,7 +85,7 @@ bool operator==(const Partial& a, const Partial& b) {
   if (a.count != b.count) return false;
   if (a.count == 0) return true;
   return a.sums == b.sums && a.min == b.min && a.max == b.max && a.first_time == b.first_time && a.first == b.first &&
-         a.last_time == b.last_time && a.last == b.last;
+         a.last_time == b.last_time && a.last == b.last && a.sketches == b.sketches;
 }
 
 Statistics statistics(const Partial& partial, int decimals) {
@@ -79,6 +98,16 @@ Statistics statistics(const Partial& partial, int decimals) {
   s.stddev = std::sqrt(partial.sums.variance(decimals, partial.count));
   s.first = partial.first;
   s.last = partial.last;
+  if (const QuantileSketch* sketch = partial.sketches.quantiles(); sketch != nullptr && sketch->count() > 0) {
+    const auto quantile = [&](std::uint32_t numerator, std::uint32_t denominator) {
+      return std::clamp(sketch->at_rank(nearest_rank(sketch->count(), numerator, denominator)), s.min, s.max);
+    };
+    s.p50 = quantile(1, 2);
+    s.p90 = quantile(9, 10);
+    s.p99 = quantile(99, 100);
+    s.p999 = quantile(999, 1000);
+  }
+  if (const DistinctSketch* sketch = partial.sketches.distinct()) s.distinct = sketch->estimate();
   return s;
 }
 

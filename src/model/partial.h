@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/exact_sum.h"
 #include "model/series.h"
+#include "model/sketches.h"
 #include "model/time.h"
 
 namespace orla::model {
@@ -14,6 +16,7 @@ namespace orla::model {
 // the same samples give equal Partials whatever their order and split. -0.0 counts as 0.0 everywhere.
 struct Partial {
   std::uint64_t count = 0;
+  Sketches sketches;  // of the kinds that the rollup asks for
   ExactSum sums;
   double min = 0;
   double max = 0;
@@ -22,11 +25,13 @@ struct Partial {
   Time last_time{};  // the greatest (time, value)
   double last = 0;
 
-  // value finite.
+  // value finite. A distinct count is of series, and not of samples: that sketch is left as it is.
   void add(Time time, double value, int decimals);
   // A contribution of an across-series rollup: exact as binary64; first and last stay meaningless.
   void add_contribution(double value);
   void merge(const Partial& other);
+  // All but the sketches, which stay as they are.
+  void merge_sums(const Partial& other);
   friend bool operator==(const Partial& a, const Partial& b);
 };
 
@@ -34,6 +39,8 @@ struct Partial {
 struct Statistics {
   std::uint64_t count = 0;
   double sum = 0, min = 0, max = 0, mean = 0, stddev = 0, first = 0, last = 0;
+  std::optional<double> p50 = {}, p90 = {}, p99 = {}, p999 = {};  // with a quantile sketch
+  std::optional<std::uint64_t> distinct = {};                     // with a distinct sketch
 };
 // partial.count > 0.
 Statistics statistics(const Partial& partial, int decimals);

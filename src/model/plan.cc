@@ -22,6 +22,11 @@ std::uint64_t definition_hash(const StreamDef& stream, const std::string& metric
   put(stream.whole_series ? "series" : "by");
   for (const std::string& label : stream.by) put(label);
   text += fmt::format("slice_ns={};decimals={}", stream.slice.count(), stream.decimals);
+  if (stream.quantiles) text += ";quantiles";
+  if (!stream.distinct.empty()) {
+    text += ";distinct=";
+    for (const std::string& label : stream.distinct) put(label);
+  }
   return base::hash64(text);
 }
 
@@ -113,6 +118,7 @@ class Planner {
     if (rollup.across) {
       table.across = rollup.across;
       table.of = rollup.of;
+      table.sketches.quantiles = rollup.quantiles;
       emit_below(*table.source, rollup.emit);
     } else {
       StreamDef stream;
@@ -122,6 +128,9 @@ class Planner {
       stream.slice = rollup.slice;
       stream.decimals = plan_.fleet.metrics[table.metric].decimals;
       stream.emit = rollup.emit;
+      stream.quantiles = rollup.quantiles;
+      stream.distinct = rollup.distinct;
+      table.sketches = stream.sketches();
       table.stream = plan_.streams.size();
       plan_.streams.push_back(std::move(stream));
     }

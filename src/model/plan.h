@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "model/fleet.h"
+#include "model/sketches.h"
 
 namespace orla::model {
 
@@ -21,8 +22,12 @@ struct StreamDef {
   std::vector<std::string> by;  // a label the series lacks has the value ""
   Duration slice{};
   int decimals = 0;
-  std::uint64_t definition = 0;  // hash of metric, by, slice, decimals
+  bool quantiles = false;
+  std::vector<std::string> distinct;  // labels; one the series lacks has the value ""
+  std::uint64_t definition = 0;       // hash of metric, by, slice, decimals, and of quantiles and distinct when set
   Duration emit{};
+
+  SketchKinds sketches() const { return {quantiles, !distinct.empty()}; }
 };
 
 // What edges send of a metric of which every sample is kept, whichever rollups ask: samples of whole series.
@@ -64,6 +69,7 @@ struct TableDef {
   std::optional<Statistic> across;    // with `source`
   Statistic of = Statistic::kMean;    // read from a merge source; from an across source its `across` statistic is read
   std::vector<std::string> by;
+  SketchKinds sketches;              // what its rows have beside sums
   std::size_t metric = 0;            // the root metric: unit, decimals, disorder, lateness
   std::vector<TableWindow> windows;  // declared ones, what forecasts and across tables reading this one need, and panes
 };

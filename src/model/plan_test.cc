@@ -142,6 +142,31 @@ TEST(Plan, DefinitionsHashWhatAPartialDependsOn) {
   EXPECT_NE(same, hash([](Fleet& f) { f.rollups[0].slice = seconds(30); }));
   EXPECT_NE(same, hash([](Fleet& f) { f.metrics[0].decimals = 2; }));
   EXPECT_NE(same, hash([](Fleet& f) { f.rollups[0].across = Statistic::kSum; }));
+  // Only when they are asked for, so that data from before stays its rollup's.
+  EXPECT_EQ(hash([](Fleet& f) {
+              f.rollups[0].quantiles = true;
+              f.rollups[0].distinct = {"plug"};
+            }),
+            base::hash64("4:load;2:by;5:house;4:plug;slice_ns=60000000000;decimals=3;quantiles;distinct=4:plug;"));
+  EXPECT_NE(same, hash([](Fleet& f) { f.rollups[0].quantiles = true; }));
+}
+
+TEST(Plan, SketchesAreOfTheRollupThatAsks) {
+  Fleet fleet = small_fleet();
+  fleet.rollups = {merge("plug", "load", {"house", "plug"}), across("sum", "plug", {}, Statistic::kSum),
+                   merge("pool", "", {"house"}), across("top", "", {}, Statistic::kMax)};
+  fleet.rollups[0].distinct = {"plug"};
+  fleet.rollups[1].quantiles = true;
+  fleet.rollups[2].from = "plug";
+  fleet.rollups[3].metric = "load";
+  fleet.rollups[3].quantiles = true;
+  const Plan plan = make_plan(fleet);
+  EXPECT_EQ(plan.table("plug")->sketches, (SketchKinds{false, true}));
+  EXPECT_EQ(plan.table("sum")->sketches, (SketchKinds{true, false}));
+  EXPECT_EQ(plan.table("pool")->sketches, SketchKinds{});
+  EXPECT_EQ(plan.table("top")->sketches, (SketchKinds{true, false}));
+  EXPECT_EQ(plan.table("load/series")->sketches, SketchKinds{});
+  EXPECT_EQ(plan.streams[*plan.table("plug")->stream].sketches(), (SketchKinds{false, true}));
 }
 
 TEST(Plan, FeedersAreTheEdgesThatCanProduceAMetric) {

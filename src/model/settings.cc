@@ -207,6 +207,14 @@ constexpr Setting kSettings[] = {
      "\"raw\": every accepted sample of the metric is kept at the cloud as well, see `orla query samples`. Only of a "
      "rollup straight from a metric, without `across`.",
      "keep = \"raw\""},
+    {"rollup", "quantiles", kBoolean, kOptional, "", "false", "",
+     "Adds p50, p90, p99 and p999 of the samples (with `across`, of what the groups give), each within 1/256 of its "
+     "value; by the nearest-rank definition. Costs up to some hundred bytes per row that travels.",
+     "quantiles = true"},
+    {"rollup", "distinct", kNames, kOptional, "", "", "1..16",
+     "Adds the number of different combinations of these labels among the series with samples: exact up to 512, then "
+     "with a standard error of 1.6 %. Not with `across`.",
+     "distinct = [\"plug\"]"},
 
     // --- [[forecast]]
     {"forecast", "of", kNames, kRequired, "", "", "1..64", "The rollups to forecast.",

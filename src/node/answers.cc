@@ -33,6 +33,27 @@ std::string canonical_name(What what, const std::string& name) {
   return window.ok() ? model::to_string(*window) : name;
 }
 
+// The fields that only some rollups have, each with its comma.
+std::string sketches_json(const model::Statistics& s) {
+  std::string out;
+  if (s.p50) {
+    absl::StrAppend(&out, "\"p50\":", json_number(*s.p50), ",\"p90\":", optional_number(s.p90, "null"),
+                    ",\"p99\":", optional_number(s.p99, "null"), ",\"p999\":", optional_number(s.p999, "null"), ",");
+  }
+  if (s.distinct) absl::StrAppend(&out, "\"distinct\":", *s.distinct, ",");
+  return out;
+}
+
+std::string sketches_csv(const model::Statistics& s, model::SketchKinds kinds) {
+  std::string out;
+  if (kinds.quantiles) {
+    for (const std::optional<double>& quantile : {s.p50, s.p90, s.p99, s.p999})
+      absl::StrAppend(&out, optional_number(quantile, ""), ",");
+  }
+  if (kinds.distinct) absl::StrAppend(&out, s.distinct ? absl::StrCat(*s.distinct) : "", ",");
+  return out;
+}
+
 }  // namespace
 
 std::string labels_text(const std::vector<model::Label>& labels) {
@@ -46,6 +67,7 @@ absl::StatusOr<AnswerStream> AnswerStream::open(const std::string& store_path, A
   absl::StatusOr<std::vector<store::RollupInfo>> rollups = (*reader)->rollups();
   if (!rollups.ok()) return rollups.status();
   std::vector<std::string> labels;
+  model::SketchKinds sketches;
   if (options.format == AnswerFormat::kCsv) {
     std::vector<const store::RollupInfo*> candidates;
     std::vector<std::string> names;
@@ -62,7 +84,10 @@ absl::StatusOr<AnswerStream> AnswerStream::open(const std::string& store_path, A
       return absl::InvalidArgumentError(absl::StrCat(
           "CSV shows one rollup, since its labels are the columns: name one of ", absl::StrJoin(names, ", ")));
     }
-    if (!candidates.empty()) labels = candidates.front()->labels;
+    if (!candidates.empty()) {
+      labels = candidates.front()->labels;
+      sketches = {candidates.front()->quantiles, !candidates.front()->distinct.empty()};
+    }
   }
   // What is wrong with the question shows now, before anything is answered.
   store::Query probe = options.query;
@@ -72,7 +97,7 @@ absl::StatusOr<AnswerStream> AnswerStream::open(const std::string& store_path, A
           ? (*reader)->windows(probe, [](const store::WindowAnswer&) { return store::Continue::kNo; })
           : (*reader)->forecasts(probe, [](const store::ForecastAnswer&) { return store::Continue::kNo; });
   if (!status.ok()) return status;
-  return AnswerStream(*std::move(reader), std::move(options), std::move(labels));
+  return AnswerStream(*std::move(reader), std::move(options), std::move(labels), sketches);
 }
 
 void AnswerStream::begin(std::string& piece) const {
@@ -83,7 +108,12 @@ void AnswerStream::begin(std::string& piece) const {
   }
   piece += windows ? "start,end," : "start,end,step,";
   for (const std::string& label : labels_) absl::StrAppend(&piece, csv_cell(label), ",");
-  piece += windows ? "count,sum,min,max,mean,stddev,first,last,revision,final\n" : "made_at,predicted,actual,reason\n";
+  if (!windows) {
+    piece += "made_at,predicted,actual,reason\n";
+    return;
+  }
+  absl::StrAppend(&piece, "count,sum,min,max,mean,stddev,first,last,", sketches_.quantiles ? "p50,p90,p99,p999," : "",
+                  sketches_.distinct ? "distinct," : "", "revision,final\n");
 }
 
 void AnswerStream::finish(std::string& piece, bool limited) const {
@@ -106,16 +136,17 @@ absl::Status AnswerStream::rows(std::string& piece, std::uint64_t most, std::uin
         separate();
         piece += fmt::format(
             "{{\"rollup\":{},\"window\":{},\"labels\":{},\"start\":{},\"end\":{},\"count\":{},\"sum\":{},\"min\":{},"
-            "\"max\":{},\"mean\":{},\"stddev\":{},\"first\":{},\"last\":{},\"revision\":{},\"final\":{}}}",
+            "\"max\":{},\"mean\":{},\"stddev\":{},\"first\":{},\"last\":{},{}\"revision\":{},\"final\":{}}}",
             json_text(a.rollup), json_text(a.window), labels_json(a.labels), time_json(a.start, form),
             time_json(a.end, form), s.count, json_number(s.sum), json_number(s.min), json_number(s.max),
             json_number(s.mean), json_number(s.stddev), optional_number(first, "null"), optional_number(last, "null"),
-            a.revision, a.final);
+            sketches_json(s), a.revision, a.final);
       } else {
         absl::StrAppend(&piece, time_text(a.start, form), ",", time_text(a.end, form), ",");
         append_labels(piece, labels_, a.labels);
-        piece += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", s.count, s.sum, s.min, s.max, s.mean, s.stddev,
-                             optional_number(first, ""), optional_number(last, ""), a.revision, a.final);
+        piece += fmt::format("{},{},{},{},{},{},{},{},{}{},{}\n", s.count, s.sum, s.min, s.max, s.mean, s.stddev,
+                             optional_number(first, ""), optional_number(last, ""), sketches_csv(s, sketches_),
+                             a.revision, a.final);
       }
       ++got;
       options_.query.after = store::position(a);

@@ -90,6 +90,40 @@ TEST_F(AnswersTest, CsvHasTheColumnsThatArePromised) {
             "1970-01-01T00:00:00Z,1970-01-01T01:00:00Z,1,2,3,1.5,1.5,1.5,0,1.5,1.5,0,false\n");
 }
 
+// A rollup that asks for them has columns and fields of its sketches; others have none.
+TEST_F(AnswersTest, SketchesAreShownWhereTheyAreAskedFor) {
+  base::TemporaryDirectory folder = base::TemporaryDirectory::create("answers").value();
+  const std::string text = std::string(kFleet) + "quantiles = true\ndistinct = [\"house\"]\n";
+  auto parsed = model::parse_fleet(text, "fleet.toml", [](std::string_view) { return std::nullopt; });
+  ASSERT_TRUE(parsed.fleet.has_value()) << model::to_string(parsed.errors);
+  plan_ = model::make_plan(*std::move(parsed.fleet));
+  store::WindowRow row;
+  row.table = "plug_load";
+  row.window = "1h";
+  row.labels = {{"plug", "1"}};
+  row.end = model::Time(std::chrono::hours(1));
+  row.state.sketches = model::Sketches(plan_.tables[0].sketches);
+  row.state.add(model::Time(std::chrono::seconds(1)), 1.5, 3);
+  row.state.sketches.distinct()->add(1);
+  row.shown = model::statistics(row.state, 3);
+  store::CloudCommit commit;
+  commit.windows.push_back(std::move(row));
+  {
+    auto store = store::SqliteCloudStore::open(folder.path(), plan_, {});
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->commit(commit).ok());
+  }
+  folder_.emplace(std::move(folder));
+  AnswerOptions options;
+  const nlohmann::json json = nlohmann::json::parse(ask(options).value());
+  for (const char* quantile : {"p50", "p90", "p99", "p999"}) EXPECT_EQ(json["windows"][0].at(quantile), 1.5);
+  EXPECT_EQ(json["windows"][0].at("distinct"), 1);
+  options.format = AnswerFormat::kCsv;
+  EXPECT_EQ(ask(options).value(),
+            "start,end,plug,count,sum,min,max,mean,stddev,first,last,p50,p90,p99,p999,distinct,revision,final\n"
+            "1970-01-01T00:00:00Z,1970-01-01T01:00:00Z,1,1,1.5,1.5,1.5,1.5,0,1.5,1.5,1.5,1.5,1.5,1.5,1,0,false\n");
+}
+
 TEST_F(AnswersTest, JsonStaysJsonWhenASumOverflows) {
   const auto answer = ask({});
   ASSERT_TRUE(answer.ok()) << answer.status();

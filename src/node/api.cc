@@ -159,6 +159,8 @@ HttpResponse rollups(const std::string& store_path) {
                    {"unit", info.unit},
                    {"labels", info.labels},
                    {"across", info.across.empty() ? nlohmann::json(nullptr) : nlohmann::json(info.across)},
+                   {"quantiles", info.quantiles},
+                   {"distinct", info.distinct},
                    {"windows", std::move(windows)},
                    {"forecast_steps", std::move(steps)},
                    {"groups", info.groups},

@@ -46,6 +46,8 @@ metric = "load"
 by = ["house"]
 slice = "5m"
 windows = ["1h", "1h/20m", "4h/20m"]
+quantiles = true
+distinct = ["household", "plug"]
 
 [[rollup]]
 name = "house_load"

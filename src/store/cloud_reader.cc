@@ -97,7 +97,8 @@ bool matches(const std::vector<model::Label>& labels, const std::vector<model::L
 // The parts of the SQL in which windows and forecasts differ.
 struct WindowCell {
   static constexpr std::string_view kTable = "window_rows";
-  static constexpr std::string_view kColumns = "end_ns,count,sum,min,max,mean,stddev,first,last,revision";
+  static constexpr std::string_view kColumns =
+      "end_ns,count,sum,min,max,mean,stddev,first,last,revision,p50,p90,p99,p999,distinct_count";
   model::Time end{};
   model::Statistics shown;
   std::uint64_t revision = 0;
@@ -113,6 +114,12 @@ struct WindowCell {
     shown.first = from.real(at + 7);
     shown.last = from.real(at + 8);
     revision = from_column(from.integer(at + 9));
+    int column = at + 10;
+    for (std::optional<double>* quantile : {&shown.p50, &shown.p90, &shown.p99, &shown.p999}) {
+      *quantile = from.is_null(column) ? std::nullopt : std::optional(from.real(column));
+      ++column;
+    }
+    shown.distinct = from.is_null(column) ? std::nullopt : std::optional(from_column(from.integer(column)));
   }
   WindowAnswer answer(const Kind& kind, const Group& group, model::Time start) const {
     const bool final = kind.published >= model::add_clamped(end, kind.allowed_lateness);

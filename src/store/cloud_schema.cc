@@ -168,7 +168,18 @@ CREATE TABLE lost_samples(
   PRIMARY KEY(node, reason, input)) WITHOUT ROWID;
 )sql";
 
-// New in version 3.
+// New in version 3: of rollups that ask for sketches.
+constexpr char kSketchColumns[] = R"sql(
+ALTER TABLE rollups ADD COLUMN quantiles INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rollups ADD COLUMN distinct_labels TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE window_rows ADD COLUMN p50 REAL;
+ALTER TABLE window_rows ADD COLUMN p90 REAL;
+ALTER TABLE window_rows ADD COLUMN p99 REAL;
+ALTER TABLE window_rows ADD COLUMN p999 REAL;
+ALTER TABLE window_rows ADD COLUMN distinct_count INTEGER;
+)sql";
+
+// New in version 4.
 constexpr char kSampleTables[] = R"sql(
 CREATE TABLE sample_metrics(
   metric TEXT PRIMARY KEY,
@@ -206,7 +217,8 @@ std::string views() {
 CREATE VIEW windows AS
   SELECT r.name AS rollup, k.window AS window, g.labels AS labels, {0} AS start, {1} AS "end", w.start_ns AS start_ns,
          w.end_ns AS end_ns, w.count AS count, w.sum AS sum, w.min AS min, w.max AS max, w.mean AS mean,
-         w.stddev AS stddev, w.first AS first, w.last AS last, w.revision AS revision,
+         w.stddev AS stddev, w.first AS first, w.last AS last, w.p50 AS p50, w.p90 AS p90, w.p99 AS p99,
+         w.p999 AS p999, w.distinct_count AS distinct_count, w.revision AS revision,
          coalesce(r.published_ns >= w.end_ns + r.allowed_lateness_ns, 0) AS final
   FROM rollups r CROSS JOIN rollup_windows k ON k.rollup = r.id CROSS JOIN window_rows w ON w.kind = k.id
        CROSS JOIN groups g ON g.id = w.grp
@@ -250,11 +262,14 @@ absl::StatusOr<std::int64_t> rollup_number(Database& database, const model::Plan
   const model::MetricSpec& metric = plan.fleet.metrics[table.metric];
   const std::string definition = definition_text(plan, table);
   absl::StatusOr<Statement> put = database.prepare(
-      "INSERT INTO rollups(name,definition,current,hidden,metric,unit,decimals,labels,across,allowed_lateness_ns)"
-      " VALUES(?1,?2,1,?3,?4,?5,?6,?7,?8,?9) ON CONFLICT(name,definition) DO UPDATE SET current=1,hidden=?3,unit=?5,"
+      "INSERT INTO rollups(name,definition,current,hidden,metric,unit,decimals,labels,across,allowed_lateness_ns,"
+      "quantiles,distinct_labels) VALUES(?1,?2,1,?3,?4,?5,?6,?7,?8,?9,?10,?11) ON CONFLICT(name,definition) DO UPDATE "
+      "SET current=1,hidden=?3,unit=?5,"
       "allowed_lateness_ns=?9 RETURNING id");
   if (!put.ok()) return put.status();
   const std::string labels = names_json(table.by);
+  const std::string distinct =
+      names_json(table.stream ? plan.streams[*table.stream].distinct : std::vector<std::string>());
   put->bind_text(1, table.name)
       .bind_text(2, definition)
       .bind(3, table.hidden ? 1 : 0)
@@ -262,7 +277,9 @@ absl::StatusOr<std::int64_t> rollup_number(Database& database, const model::Plan
       .bind_text(5, metric.unit)
       .bind(6, metric.decimals)
       .bind_text(7, labels)
-      .bind(9, metric.allowed_lateness.count());
+      .bind(9, metric.allowed_lateness.count())
+      .bind(10, table.sketches.quantiles ? 1 : 0)
+      .bind_text(11, distinct);
   if (table.across) {
     put->bind_text(8, name_of(*table.across));
   } else {
@@ -341,7 +358,9 @@ absl::Status register_steps(Database& database, const model::ForecastDef& foreca
 
 }  // namespace
 
-std::string cloud_schema() { return std::string(kTables) + kTombstoneTables + kSampleTables + views(); }
+std::string cloud_schema() {
+  return std::string(kTables) + kTombstoneTables + kSketchColumns + kSampleTables + views();
+}
 
 absl::Status upgrade_cloud_schema(Database& database) {
   absl::StatusOr<std::int64_t> version = database.number("PRAGMA user_version");
@@ -349,8 +368,12 @@ absl::Status upgrade_cloud_schema(Database& database) {
   if (*version < 1 || *version >= kCloudSchemaVersion) return absl::OkStatus();
   absl::StatusOr<Transaction> transaction = Transaction::begin(database);
   if (!transaction.ok()) return transaction.status();
-  absl::Status status;
-  if (*version < 2) status = database.execute(kTombstoneTables);
+  absl::Status status = *version < 2 ? database.execute(kTombstoneTables) : absl::OkStatus();
+  if (status.ok() && *version < 3) {
+    status = database.execute(kSketchColumns);
+    if (status.ok()) status = database.execute("DROP VIEW windows; DROP VIEW forecasts; DROP VIEW publication");
+    if (status.ok()) status = database.execute(views());
+  }
   if (status.ok()) status = database.execute(kSampleTables);
   if (status.ok()) status = database.execute(fmt::format("PRAGMA user_version={}", kCloudSchemaVersion));
   if (!status.ok()) return status;
@@ -386,8 +409,8 @@ std::string definition_text(const model::Plan& plan, const model::TableDef& tabl
   const model::TableDef& source = plan.tables[*table.source];
   // An across source contributes its own statistic, whatever `of` says.
   const std::string_view of = name_of(source.across ? *source.across : table.of);
-  return fmt::format("{} of {} by {} from [{}]", name_of(*table.across), of, names_json(table.by),
-                     definition_text(plan, source));
+  return fmt::format("{} of {} by {} from [{}]{}", name_of(*table.across), of, names_json(table.by),
+                     definition_text(plan, source), table.sketches.quantiles ? " with quantiles" : "");
 }
 
 absl::StatusOr<Catalog> register_plan(Database& database, const model::Plan& plan) {

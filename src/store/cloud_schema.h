@@ -12,7 +12,7 @@
 
 namespace orla::store {
 
-inline constexpr std::int64_t kCloudSchemaVersion = 3;
+inline constexpr std::int64_t kCloudSchemaVersion = 4;
 inline constexpr char kCloudFileName[] = "cloud.sqlite";
 
 // The SQL that makes an empty file one of ours.

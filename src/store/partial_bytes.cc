@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint8_t kWide = 1;
 constexpr std::uint8_t kOrder = 2;
+constexpr std::uint8_t kSketches = 4;
 
 absl::Status unreadable(std::string_view what) {
   return absl::DataLossError(fmt::format("{} cannot be decoded", what));
@@ -93,11 +94,13 @@ void window_state(std::string& out, const model::Partial& partial, model::Time s
   base::ByteWriter to(out);
   const bool wide = partial.sums.has_wide();
   const bool order = has_order == HasOrder::kYes;
-  to.u8(static_cast<std::uint8_t>((wide ? kWide : 0) | (order ? kOrder : 0)));
+  const bool sketches = !partial.sketches.none();
+  to.u8(static_cast<std::uint8_t>((wide ? kWide : 0) | (order ? kOrder : 0) | (sketches ? kSketches : 0)));
   if (order) {
     to.varint(offset(partial.first_time, start));
     to.varint(offset(partial.last_time, start));
   }
+  if (sketches) to.text(partial.sketches.encode());
   if (wide) {
     to.raw(partial.sums.encode());
   } else {
@@ -113,6 +116,11 @@ absl::Status read_window_state(std::string_view bytes, model::Time start, model:
     into.first_time = moved(start, from.varint());
     into.last_time = moved(start, from.varint());
   }
+  if ((flags & kSketches) != 0) {
+    absl::StatusOr<model::Sketches> sketches = model::Sketches::decode(from.text());
+    if (from.failed() || !sketches.ok()) return unreadable("the state of a window");
+    into.sketches = *std::move(sketches);
+  }
   if ((flags & kWide) != 0) {
     absl::StatusOr<model::ExactSum> sums = model::ExactSum::decode(from.raw(from.left()));
     if (from.failed() || !sums.ok()) return unreadable("the state of a window");
@@ -121,7 +129,8 @@ absl::Status read_window_state(std::string_view bytes, model::Time start, model:
   }
   const base::Int128 sum = base::unzigzag128(from.varint128());
   const auto squares = static_cast<base::Int128>(from.varint128());
-  if (!from.finished() || squares < 0 || flags > (kWide | kOrder)) return unreadable("the state of a window");
+  if (!from.finished() || squares < 0 || flags > (kWide | kOrder | kSketches))
+    return unreadable("the state of a window");
   into.sums = model::ExactSum::from_decimals(sum, squares);
   return absl::OkStatus();
 }

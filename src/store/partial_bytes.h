@@ -3,8 +3,9 @@
 // labels       count; name, value of each, as texts (see base/bytes.h)
 // partial      count, then unless it is 0: the bits of min, max, first and last as words, then as a window state whose
 //              start is 1970-01-01
-// window state flags: 1 = the sums are wide, 2 = first and last are meaningful
+// window state flags: 1 = the sums are wide, 2 = first and last are meaningful, 4 = there are sketches
 //              with flag 2: first_time - start, last_time - start, zigzag
+//              with flag 4: Sketches::encode with its length
 //              sum as zigzag and sum of squares as varints; when wide, ExactSum::encode to the end
 // What a window state lacks (count, min, max, first, last) is in columns beside it.
 #pragma once
@@ -31,7 +32,7 @@ enum class HasOrder : std::uint8_t { kNo, kYes };
 
 // Replaces `out`. partial.count > 0.
 void window_state(std::string& out, const model::Partial& partial, model::Time start, HasOrder has_order);
-// Fills sums, first_time and last_time of a Partial whose other members are set.
+// Fills sums, sketches, first_time and last_time of a Partial whose other members are set.
 absl::Status read_window_state(std::string_view bytes, model::Time start, model::Partial& into);
 
 std::string partial_bytes(const model::Partial& partial);

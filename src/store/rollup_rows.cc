@@ -46,7 +46,8 @@ absl::StatusOr<std::vector<std::string>> names_of(Database& database, std::strin
 absl::StatusOr<std::vector<RollupInfo>> read_rollups(Database& database) {
   absl::StatusOr<Statement> get = database.prepare(
       "SELECT r.id,r.name,r.hidden,r.metric,r.unit,r.decimals,r.labels,r.across,r.allowed_lateness_ns,r.published_ns,"
-      "(SELECT count(*) FROM groups g WHERE g.rollup=r.id) FROM rollups r WHERE r.current=1 ORDER BY r.name");
+      "(SELECT count(*) FROM groups g WHERE g.rollup=r.id),r.quantiles,r.distinct_labels FROM rollups r WHERE "
+      "r.current=1 ORDER BY r.name");
   if (!get.ok()) return get.status();
   std::vector<RollupInfo> out;
   absl::StatusOr<bool> row = get->step();
@@ -65,6 +66,10 @@ absl::StatusOr<std::vector<RollupInfo>> read_rollups(Database& database) {
     info.allowed_lateness = model::Duration(get->integer(8));
     if (!get->is_null(9)) info.published = model::from_ns(get->integer(9));
     info.groups = from_column(get->integer(10));
+    info.quantiles = get->integer(11) != 0;
+    absl::StatusOr<std::vector<std::string>> distinct = names_of(database, get->text(12));
+    if (!distinct.ok()) return distinct.status();
+    info.distinct = *std::move(distinct);
     absl::StatusOr<std::vector<WindowInfo>> windows =
         infos(database, number, "SELECT id,window AS name,hidden FROM rollup_windows WHERE rollup=?1", "window_rows");
     if (!windows.ok()) return windows.status();

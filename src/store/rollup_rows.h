@@ -27,6 +27,8 @@ struct RollupInfo {
   int decimals = 0;
   std::vector<std::string> labels;  // in order; empty for whole series
   std::string across;               // "sum", ...; empty for merge rollups
+  bool quantiles = false;
+  std::vector<std::string> distinct;  // labels whose combinations are counted
   model::Duration allowed_lateness{};
   model::Time published = model::kMinTime;
   std::uint64_t groups = 0;

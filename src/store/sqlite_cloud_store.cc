@@ -54,7 +54,9 @@ absl::Status SqliteCloudStore::prepare() {
   return prepare_all(
       *database_,
       {{&put_group_, "INSERT INTO groups VALUES(?1,?2,?3,?4)"},
-       {&put_window_, "INSERT OR REPLACE INTO window_rows VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"},
+       {&put_window_,
+        "INSERT OR REPLACE INTO window_rows "
+        "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)"},
        {&get_windows_,
         "SELECT grp,revision,count,min,max,first,last,state FROM window_rows WHERE kind=?1 AND start_ns=?2"},
        {&get_next_, "SELECT min(start_ns) FROM window_rows WHERE kind=?1 AND start_ns>=?2"},
@@ -300,6 +302,15 @@ absl::Status SqliteCloudStore::write_windows(const std::vector<WindowRow>& rows)
         .bind_real(10, row.shown.stddev)
         .bind(13, to_column(row.revision))
         .bind_blob(14, state_);
+    bind_optional(put_window_, 15, row.shown.p50);
+    bind_optional(put_window_, 16, row.shown.p90);
+    bind_optional(put_window_, 17, row.shown.p99);
+    bind_optional(put_window_, 18, row.shown.p999);
+    if (row.shown.distinct) {
+      put_window_.bind(19, to_column(*row.shown.distinct));
+    } else {
+      put_window_.bind_null(19);
+    }
     if (row.has_order) {
       put_window_.bind_real(11, row.shown.first).bind_real(12, row.shown.last);
     } else {

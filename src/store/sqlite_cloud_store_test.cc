@@ -131,9 +131,19 @@ TEST_F(CloudStoreTest, TombstonesAndLossesAreRecovered) {
   EXPECT_THAT(open()->recover().value().origins[0].cursor.tombstones, IsEmpty());
 }
 
-TEST_F(CloudStoreTest, AFileOfAnEarlierVersionIsBroughtUpToDate) {
-  constexpr char kWithoutSamples[] =
-      "DROP TABLE sample_metrics; DROP TABLE sample_tail; DROP TABLE sample_blocks; DROP TABLE sample_series;";
+// Takes away what version 3 added.
+constexpr char kWithoutSketches[] =
+    "DROP VIEW windows; CREATE VIEW windows AS SELECT 1;"
+    "ALTER TABLE window_rows DROP COLUMN p50; ALTER TABLE window_rows DROP COLUMN p90;"
+    "ALTER TABLE window_rows DROP COLUMN p99; ALTER TABLE window_rows DROP COLUMN p999;"
+    "ALTER TABLE window_rows DROP COLUMN distinct_count; ALTER TABLE rollups DROP COLUMN quantiles;"
+    "ALTER TABLE rollups DROP COLUMN distinct_labels;";
+
+// ... and version 4.
+constexpr char kWithoutSamples[] =
+    "DROP TABLE sample_metrics; DROP TABLE sample_tail; DROP TABLE sample_blocks; DROP TABLE sample_series;";
+
+TEST_F(CloudStoreTest, AFileOfVersion1IsBroughtUpToDate) {
   {
     const auto store = open();
     CloudCommit commit;
@@ -143,9 +153,8 @@ TEST_F(CloudStoreTest, AFileOfAnEarlierVersionIsBroughtUpToDate) {
   {
     const std::unique_ptr<Database> database = Database::open(file(), OpenMode::kReadWrite).value();
     ASSERT_TRUE(database
-                    ->execute(std::string(kWithoutSamples) +
-                              "DROP TABLE tombstones; DROP TABLE lost_chunks; DROP TABLE lost_samples;"
-                              "PRAGMA user_version=1")
+                    ->execute("DROP TABLE tombstones; DROP TABLE lost_chunks; DROP TABLE lost_samples;" +
+                              std::string(kWithoutSketches) + kWithoutSamples + "PRAGMA user_version=1")
                     .ok());
   }
   ASSERT_NE(open(), nullptr);
@@ -153,7 +162,7 @@ TEST_F(CloudStoreTest, AFileOfAnEarlierVersionIsBroughtUpToDate) {
     const std::unique_ptr<Database> database = Database::open(file(), OpenMode::kReadWrite).value();
     ASSERT_TRUE(database
                     ->execute(std::string(kWithoutSamples) +
-                              "ALTER TABLE lost_chunks DROP COLUMN raw_samples; PRAGMA user_version=2")
+                              "ALTER TABLE lost_chunks DROP COLUMN raw_samples; PRAGMA user_version=3")
                     .ok());
   }
   const auto store = open();
@@ -163,6 +172,32 @@ TEST_F(CloudStoreTest, AFileOfAnEarlierVersionIsBroughtUpToDate) {
   commit.origins = {origin("edge-1", 6)};
   commit.origins[0].cursor.tombstones = {{6, 6}};
   EXPECT_TRUE(store->commit(commit).ok());
+}
+
+// A file as version 2 left it: without the columns of sketches, and with its own views.
+TEST_F(CloudStoreTest, AFileOfVersion2IsBroughtUpToDate) {
+  CloudCommit commit;
+  commit.windows = {merge_row(plug(0, 1), kNoon, {1, 2})};
+  ASSERT_TRUE(open()->commit(commit).ok());
+  {
+    const std::unique_ptr<Database> database = Database::open(file(), OpenMode::kReadWrite).value();
+    const absl::Status status =
+        database->execute(std::string(kWithoutSketches) + kWithoutSamples +
+                          "ALTER TABLE lost_chunks DROP COLUMN raw_samples; PRAGMA user_version=2");
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  const auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->load_windows("plug", "1m", kNoon).value().at(0).state, commit.windows[0].state);
+  WindowRow& row = commit.windows[0];
+  row.state.sketches = model::Sketches({true, true});
+  row.state.sketches.quantiles()->add(2);
+  row.state.sketches.distinct()->add(77);
+  row.shown = model::statistics(row.state, 3);
+  ASSERT_TRUE(store->commit(commit).ok());
+  EXPECT_EQ(store->load_windows("plug", "1m", kNoon).value().at(0).state, row.state);
+  const std::unique_ptr<Database> database = Database::open(file(), OpenMode::kReadOnly).value();
+  EXPECT_EQ(database->number("SELECT distinct_count FROM windows WHERE p50 = 2 AND p999 = 2").value(), 1);
 }
 
 TEST_F(CloudStoreTest, WindowsComeBackExactly) {

@@ -318,6 +318,7 @@ absl::Status CloudEngine::evaluate_across(std::size_t table, std::size_t window)
     for (const std::uint32_t target : affected) {
       seen[target] = false;
       model::Partial sum;
+      sum.sketches = model::Sketches(def.sketches);
       for (const std::uint32_t member : cache_.members(table, target)) {
         const Cell* cell = from->find(member);
         if (cell != nullptr) sum.add_contribution(model::pick(cell->state, decimals, of));

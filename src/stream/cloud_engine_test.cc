@@ -129,6 +129,36 @@ TEST(CloudEngine, AcrossFromAMetricReadsWholeSeries) {
   EXPECT_EQ(without.count, 2u);
 }
 
+// Sketches come with the partials into every window; an across rollup sketches what its groups give.
+TEST(CloudEngine, SketchesReachEveryWindow) {
+  model::RollupSpec plugs = test_rollup("plug", {"house", "plug"}, {"1m", "15m"});
+  plugs.quantiles = true;
+  plugs.distinct = {"plug"};
+  model::RollupSpec sum = test_across("house", "plug", {"house"}, {"15m"}, Statistic::kSum, Statistic::kMax);
+  sum.quantiles = true;
+  TestCloud cloud(test_fleet({plugs, sum}));
+  const auto sketched = [](std::initializer_list<double> values, std::uint64_t series) {
+    model::Partial p;
+    p.sketches = model::Sketches({true, true});
+    for (const double v : values) p.add(kNoon, v, 3);
+    p.sketches.distinct()->add(series);
+    return p;
+  };
+  ASSERT_TRUE(cloud.fold("plug", plug(0, 1), kNoon, sketched({1, 2, 3}, 1)).ok());
+  ASSERT_TRUE(cloud.fold("plug", plug(0, 1), kNoon + minutes(1), sketched({4, 100}, 2)).ok());
+  ASSERT_TRUE(cloud.fold("plug", plug(0, 2), kNoon, sketched({8}, 3)).ok());
+  cloud.commit();
+  EXPECT_EQ(cloud.row("plug", "1m", kNoon, plug(0, 1))->state, sketched({1, 2, 3}, 1));
+  const model::Statistics whole = model::statistics(cloud.row("plug", "15m", kNoon, plug(0, 1))->state, 3);
+  EXPECT_NEAR(*whole.p50, 3, 3 / 256.0);
+  EXPECT_EQ(whole.p999, 100);
+  EXPECT_EQ(whole.distinct, 2u);
+  const model::Statistics houses = model::statistics(cloud.row("house", "15m", kNoon, house(0))->state, 3);
+  EXPECT_NEAR(*houses.p50, 8, 8 / 256.0);
+  EXPECT_EQ(houses.p90, 100);
+  EXPECT_FALSE(houses.distinct.has_value());
+}
+
 TEST(CloudEngine, RevisionCountsCommitsThatChangeAPublishedWindow) {
   TestCloud cloud(test_fleet({test_rollup("plug", {"house", "plug"}, {"1m"}),
                               test_across("house", "plug", {"house"}, {"1m"}, Statistic::kMax, Statistic::kMax)}));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bytes.h"
+#include "base/hash.h"
 #include "fmt/format.h"
 #include "stream/edge_engine_columns.h"
 
@@ -35,6 +37,18 @@ const char* reason(Verdict verdict) {
       break;
   }
   return "";
+}
+
+// Of the labels' values; of no two combinations the hashed bytes are the same.
+std::uint64_t distinct_hash(const model::Series& series, const std::vector<std::string>& labels) {
+  std::string bytes;
+  base::ByteWriter to(bytes);
+  for (const std::string& name : labels) {
+    const auto found = std::find_if(series.labels.begin(), series.labels.end(),
+                                    [&](const Label& label) { return label.first == name; });
+    to.text(found == series.labels.end() ? "" : found->second);
+  }
+  return base::hash64(bytes);
 }
 
 }  // namespace
@@ -100,10 +114,12 @@ std::optional<EdgeEngine::Placed> EdgeEngine::place(const model::Series& series,
   for (std::size_t k = 0; k < needed.size(); ++k) {
     std::uint32_t group = known[k];
     if (group == kNone) group = groups_.add(needed[k].first, needed[k].second);
-    if (k < streams.size())
-      slots_.push_back(Slot{needed[k].first, model::GroupId{group}, nullptr});
-    else
+    if (k >= streams.size()) {
       placed.raw = group;
+      break;
+    }
+    slots_.push_back(Slot{needed[k].first, model::GroupId{group}, nullptr});
+    if (hashes_wanted_) slot_hashes_.push_back(distinct_hash(series, plan_.streams[streams[k]].distinct));
   }
   return placed;
 }
@@ -386,12 +402,34 @@ void EdgeEngine::fold(Series& series, std::uint32_t input, const Time* times, co
     scratch_.count = 0;
     scratch_.sums = model::ExactSum();
     for (std::size_t i = 0; i < count; ++i) scratch_.add(times[i], values[i], metric.decimals);
-    for (std::size_t k = 0; k < slots; ++k) slot[k].row->content.partial.merge(scratch_);
+    for (std::size_t k = 0; k < slots; ++k) slot[k].row->content.partial.merge_sums(scratch_);
+    if (metric.quantiles) {
+      keys_.resize(std::max(keys_.size(), count));
+      std::transform(values, values + count, keys_.begin(), model::quantile_key);
+      add_quantiles(series, std::span(keys_).first(count));
+    }
   } else {
     for (std::size_t k = 0; k < slots; ++k)
       for (std::size_t i = 0; i < count; ++i) slot[k].row->content.partial.add(times[i], values[i], metric.decimals);
   }
+  if (metric.distinct) count_series(series);
   for (std::size_t k = 0; k < slots; ++k) note_change(slot[k]);
+}
+
+// The keys of samples that the series' located rows have in their sums.
+void EdgeEngine::add_quantiles(const Series& series, std::span<const std::int32_t> keys) {
+  const std::size_t slots = metrics_[series.metric].streams.size();
+  for (std::size_t k = 0; k < slots; ++k)
+    if (model::QuantileSketch* quantiles = slots_[series.slots + k].row->content.partial.sketches.quantiles())
+      quantiles->add_keys(keys);
+}
+
+// The located rows have samples of the series.
+void EdgeEngine::count_series(const Series& series) {
+  const std::size_t slots = metrics_[series.metric].streams.size();
+  for (std::size_t k = 0; k < slots; ++k)
+    if (model::DistinctSketch* distinct = slots_[series.slots + k].row->content.partial.sketches.distinct())
+      distinct->add(slot_hashes_[series.slots + k]);
 }
 
 // The slot's row has samples that were not there.

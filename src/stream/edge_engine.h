@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,6 +140,8 @@ class EdgeEngine {
     int decimals = 0;
     model::Duration boundary{};  // every slice's end is a multiple of it
     std::uint32_t raw = kNone;   // index into streams_ of its raw stream
+    bool quantiles = false;      // of any stream
+    bool distinct = false;       // of any stream
     bool fed = false;            // declared or seen: it has a publication
     model::Time publication = model::kMinTime;
     bool publication_changed = false;    // since take_changes()
@@ -202,6 +205,8 @@ class EdgeEngine {
   void reject_held(std::uint32_t series);
   void settle(std::uint32_t series);
   void locate(Series& series, model::Time time);
+  void add_quantiles(const Series& series, std::span<const std::int32_t> keys);
+  void count_series(const Series& series);
   void fold(Series& series, std::uint32_t input, const model::Time* times, const double* values, std::size_t count);
   void note_change(const Slot& slot);
   void mark_changed(std::uint32_t series);
@@ -216,6 +221,8 @@ class EdgeEngine {
   void keep_raw(std::uint32_t series, const model::Batch& batch, std::size_t run, std::uint32_t begin,
                 std::uint32_t end);
   bool touch(std::uint32_t series, const Columns& columns, model::Time time);
+  void sketch_tallied(std::uint32_t series, const Columns& columns, std::uint32_t begin, std::uint32_t end);
+  void sketch_tallied(std::uint32_t series, double value);
   void settle_tally(std::uint32_t series);
   void settle_tallies();
 
@@ -267,6 +274,8 @@ class EdgeEngine {
   std::vector<Tally> tallies_;             // parallel to series_
   std::vector<std::uint32_t> touched_;     // series whose tally is open
   std::vector<Slot> slots_;
+  std::vector<std::uint64_t> slot_hashes_;  // parallel to slots_: what its stream counts; empty when no stream does
+  bool hashes_wanted_ = false;
   model::LabelTable groups_{texts_};  // by GroupId; kind: index into streams_
 
   RawSamples raw_;
@@ -292,6 +301,7 @@ class EdgeEngine {
   std::vector<Decision> decisions_;
   model::Partial scratch_;
   std::vector<std::int32_t> scaled_;
+  std::vector<std::int32_t> keys_;
   model::Batch plain_;
 };
 

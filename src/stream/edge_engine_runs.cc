@@ -61,7 +61,7 @@ bool EdgeEngine::touch(std::uint32_t number, const Columns& columns, Time time) 
   Tally& tally = tallies_[number];
   tally.watermark = s.acceptance.watermark();
   tally.to = s.to;
-  tally.source = columns.source;
+  tally.source = columns.source | (metrics_[s.metric].quantiles ? Tally::kQuantiles : 0);
   touched_.push_back(number);
   return true;
 }
@@ -79,7 +79,24 @@ void EdgeEngine::settle_tally(std::uint32_t number) {
   if (slot[0].row->input != tally.input()) claim(*slot[0].row, tally.input());
   inputs_[tally.input()].open += scratch_.count;
   const std::size_t count = metrics_[s.metric].streams.size();
-  for (std::size_t k = 0; k < count; ++k) slot[k].row->content.partial.merge(scratch_);
+  for (std::size_t k = 0; k < count; ++k) slot[k].row->content.partial.merge_sums(scratch_);
+  if (metrics_[s.metric].distinct) count_series(s);
+}
+
+// Samples [begin, end) have just been tallied. Their quantile sketches take them at once: a tally has no room for them.
+void EdgeEngine::sketch_tallied(std::uint32_t number, const Columns& columns, std::uint32_t begin, std::uint32_t end) {
+  keys_.resize(std::max<std::size_t>(keys_.size(), end - begin));
+  const std::span<std::int32_t> keys = std::span(keys_).first(end - begin);
+  quantile_keys({columns.scaled + begin, end - begin}, columns.decimals(), keys);
+  add_quantiles(series_[number], keys);
+}
+
+void EdgeEngine::sketch_tallied(std::uint32_t number, double value) {
+  const Series& s = series_[number];
+  const std::size_t slots = metrics_[s.metric].streams.size();
+  for (std::size_t k = 0; k < slots; ++k)
+    if (model::QuantileSketch* quantiles = slots_[s.slots + k].row->content.partial.sketches.quantiles())
+      quantiles->add(value);
 }
 
 void EdgeEngine::settle_tallies() {
@@ -158,9 +175,9 @@ std::uint32_t EdgeEngine::tally_short_run(std::uint32_t number, const Columns& c
     const Time time = columns.time(r, i);
     const std::int32_t v = columns.scaled[i];
     if (v == kNoDecimal) return i - run.begin;
-    if (!tally.takes(time, columns) && !touch(number, columns, time)) return i - run.begin;
-    if (tally.add(time, v)) continue;
-    if (!touch(number, columns, time) || !tally.add(time, v)) return i - run.begin;
+    if (!tally.takes_sketched(time, columns) && !touch(number, columns, time)) return i - run.begin;
+    if (!tally.add(time, v) && (!touch(number, columns, time) || !tally.add(time, v))) return i - run.begin;
+    if (tally.has_quantiles()) sketch_tallied(number, v / model::power_of_ten(columns.decimals()));
   }
   return run.end - run.begin;
 }
@@ -171,8 +188,10 @@ std::uint32_t EdgeEngine::tally_long_run(std::uint32_t number, const Columns& co
   if (columns.time(r, run.end - 1) > columns.not_after) return 0;
   Tally& tally = tallies_[number];
   for (std::uint32_t i = run.begin; i < run.end;) {
+    // Else a row might be opened for samples none of which is accepted.
+    if (columns.scaled[i] == kNoDecimal) return i - run.begin;
     const Time time = columns.time(r, i);
-    if (!tally.takes(time, columns) && !touch(number, columns, time)) return i - run.begin;
+    if (!tally.takes_sketched(time, columns) && !touch(number, columns, time)) return i - run.begin;
     const std::uint32_t end =
         columns.first_at_or_after(r, i, std::min<std::uint32_t>(run.end, i + kMaxSummable), tally.to);
     const RunSummary some = summarize({columns.scaled + i, end - i});
@@ -181,6 +200,7 @@ std::uint32_t EdgeEngine::tally_long_run(std::uint32_t number, const Columns& co
       if (!touch(number, columns, time)) return i - run.begin;
       continue;
     }
+    if (tally.has_quantiles()) sketch_tallied(number, columns, i, end);
     i = end;
   }
   return run.end - run.begin;

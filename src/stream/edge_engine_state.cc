@@ -23,6 +23,8 @@ void EdgeEngine::clear() {
   definitions_.clear();
   identified_ = kNone;
   slots_.clear();
+  slot_hashes_.clear();
+  hashes_wanted_ = false;
   groups_.clear();
   texts_.clear();
   rows_.clear();
@@ -43,7 +45,8 @@ void EdgeEngine::clear() {
     stream.slice = def.slice;
     stream.decimals = def.decimals;
     stream.emit = def.emit;
-    rows_.add_stream(def.slice);
+    rows_.add_stream(def.slice, def.sketches());
+    hashes_wanted_ = hashes_wanted_ || !def.distinct.empty();
   }
   for (std::size_t m = 0; m < plan_.fleet.metrics.size(); ++m) {
     const model::MetricSpec& spec = plan_.fleet.metrics[m];
@@ -54,8 +57,11 @@ void EdgeEngine::clear() {
     metric.decimals = spec.decimals;
     if (const model::RawStreamDef* raw = plan_.raw_stream(m); raw != nullptr)
       metric.raw = static_cast<std::uint32_t>(stream_of(model::raw_group(*raw, {})));
-    for (const std::size_t s : metric.streams)
+    for (const std::size_t s : metric.streams) {
       metric.boundary = model::Duration(std::gcd(metric.boundary.count(), plan_.streams[s].slice.count()));
+      metric.quantiles = metric.quantiles || plan_.streams[s].quantiles;
+      metric.distinct = metric.distinct || !plan_.streams[s].distinct.empty();
+    }
     metrics_by_name_.push_back(m);
   }
   std::sort(metrics_by_name_.begin(), metrics_by_name_.end(),
@@ -110,7 +116,7 @@ std::size_t EdgeEngine::stream_of(const model::GroupDef& group) {
   stream.metric = kNoMetric;
   stream.slice = model::Duration(group.slice_ns);
   stream.decimals = group.decimals;
-  rows_.add_stream(stream.slice);
+  rows_.add_stream(stream.slice, {});
   return streams_.size() - 1;
 }
 

@@ -73,6 +73,16 @@ inline model::Plan make_test_plan(std::size_t inputs = 1, Duration max_jump = {}
   return model::make_plan(fleet);
 }
 
+// The same with sketches: quantiles of load by plug and by house, distinct plugs of a house (both metrics).
+inline model::Plan make_sketched_plan(std::size_t inputs = 1, Duration max_jump = {}) {
+  model::Fleet fleet = make_test_plan(inputs, max_jump).fleet;
+  fleet.rollups[0].quantiles = true;
+  fleet.rollups[1].quantiles = true;
+  fleet.rollups[1].distinct = {"plug"};
+  fleet.rollups[2].distinct = {"house", "plug"};
+  return model::make_plan(std::move(fleet));
+}
+
 inline std::vector<std::string> keys(const model::Plan& plan) {
   std::vector<std::string> out;
   for (const model::InputSpec& input : plan.fleet.inputs) out.push_back(input.key);

@@ -2,6 +2,7 @@
 // engine keeps and seals must be the same, to the bit, wherever it takes the fast path and wherever it does not.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "model/power_of_ten.h"
@@ -92,7 +93,8 @@ TEST_P(EdgeForms, GiveTheSameBits) {
   const auto [seed, decimals] = GetParam();
   random_.seed(static_cast<unsigned>(seed));
   const bool live = seed % 3 == 0;
-  model::Plan plan = make_test_plan(1, seed % 2 == 0 ? minutes(3) : Duration(0));
+  const Duration max_jump = seed % 2 == 0 ? minutes(3) : Duration(0);
+  model::Plan plan = seed % 4 < 2 ? make_sketched_plan(1, max_jump) : make_test_plan(1, max_jump);
   if (live) {
     plan.fleet.inputs[0].kind = model::InputSpec::Kind::kPush;
     plan.fleet.inputs[0].metrics = {"load", "work"};
@@ -135,6 +137,21 @@ TEST_P(EdgeForms, GiveTheSameBits) {
       ASSERT_EQ(parts[p].sealed, sealed.front()[p].sealed);
     }
   }
+}
+
+// A row that holds no sample could not be encoded.
+TEST(EdgeFastPath, ARunWithoutANumberOpensNoRow) {
+  const model::Plan plan = make_test_plan();
+  EdgeEngine engine(plan, keys(plan));
+  Feed feed;
+  ASSERT_EQ(engine.apply(0, feed.batch({{0, plug("load", 1, 1), at(0), 1.5}}, 1), kStart), absl::OkStatus());
+  const std::size_t rows = engine.open_rows();
+  std::vector<Sample> samples;
+  for (int i = 0; i < 20; ++i)
+    samples.push_back({0, plug("load", 1, 1), at(180 + i), std::numeric_limits<double>::quiet_NaN()});
+  ASSERT_EQ(engine.apply(0, feed.batch(samples, 2), kStart), absl::OkStatus());
+  EXPECT_EQ(engine.input(0).ledger.rejected.at("not_finite"), 20u);
+  EXPECT_EQ(engine.open_rows(), rows);
 }
 
 // Metric load has one decimal, work three: of each, some batches carry the metric's own and some do not.

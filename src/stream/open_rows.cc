@@ -32,7 +32,9 @@ void OpenRows::clear() {
   size_ = 0;
 }
 
-void OpenRows::add_stream(model::Duration slice) { streams_.push_back(Stream{slice, {}}); }
+void OpenRows::add_stream(model::Duration slice, model::SketchKinds sketches) {
+  streams_.push_back(Stream{slice, sketches, {}});
+}
 
 OpenRows::Row& OpenRows::at(std::size_t stream, model::Time slice, model::GroupId group) {
   RowsOfSlice& rows = streams_[stream].slices.try_emplace(slice, 0, Hash{&pool_}, Equal{&pool_}).first->second;
@@ -47,6 +49,7 @@ OpenRows::Row& OpenRows::at(std::size_t stream, model::Time slice, model::GroupI
   row.content.group = group;
   row.content.slice = slice;
   row.content.partial = model::Partial();
+  row.content.partial.sketches = model::Sketches(streams_[stream].sketches);
   row.open = true;
   row.input = kNoInput;
   rows.insert(number);

@@ -30,9 +30,9 @@ class OpenRows {
   // Neither rows nor streams are left.
   void clear();
   // Streams are numbered from 0 as they are added.
-  void add_stream(model::Duration slice);
+  void add_stream(model::Duration slice, model::SketchKinds sketches);
 
-  // The row, opened empty when there is none.
+  // The row, opened empty when there is none, with the stream's sketches.
   Row& at(std::size_t stream, model::Time slice, model::GroupId group);
   void mark_changed(Row& row) {
     if (row.changed) return;
@@ -80,6 +80,7 @@ class OpenRows {
 
   struct Stream {
     model::Duration slice;
+    model::SketchKinds sketches;
     std::map<model::Time, RowsOfSlice> slices;
   };
 

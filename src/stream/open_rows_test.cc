@@ -17,8 +17,8 @@ void add(OpenRows& rows, std::size_t stream, std::int64_t slice, std::uint32_t g
 
 TEST(OpenRows, TakesSlicesThatHaveEnded) {
   OpenRows rows;
-  rows.add_stream(model::Duration(60));
-  rows.add_stream(model::Duration(120));
+  rows.add_stream(model::Duration(60), {});
+  rows.add_stream(model::Duration(120), {});
   add(rows, 0, 0, 1, 5);
   add(rows, 0, 60, 1, 6);
   add(rows, 1, 0, 2, 7);
@@ -36,7 +36,7 @@ TEST(OpenRows, TakesSlicesThatHaveEnded) {
 
 TEST(OpenRows, ListsEachChangedRowOnceAndSorted) {
   OpenRows rows;
-  rows.add_stream(model::Duration(60));
+  rows.add_stream(model::Duration(60), {});
   add(rows, 0, 60, 3, 1);
   add(rows, 0, 0, 2, 1);
   add(rows, 0, 60, 3, 2);

@@ -4,6 +4,7 @@
 
 #include "model/exact_sum.h"
 #include "model/power_of_ten.h"
+#include "model/quantile_sketch.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stream/run_kernels.cc"
@@ -43,6 +44,27 @@ void ToDecimals(const double* values, std::size_t count, int decimals, std::int3
   }
 #endif
   for (; i < count; ++i) out[i] = to_decimal(values[i], decimals);
+}
+
+void QuantileKeys(const std::int32_t* scaled, std::size_t count, double unit, std::int32_t* keys) {
+  std::size_t i = 0;
+#if HWY_HAVE_FLOAT64 && HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<std::int32_t, decltype(d)> narrow;
+  const hn::Rebind<std::uint32_t, decltype(d)> narrow_bits;
+  const hn::RebindToUnsigned<decltype(d)> wide_bits;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto units = hn::Set(d, unit);
+  for (; i + lanes <= count; i += lanes) {
+    const auto whole = hn::LoadU(narrow, scaled + i);
+    const auto value = hn::Abs(hn::Div(hn::PromoteTo(d, whole), units));
+    const auto top = hn::ShiftRight<45>(hn::BitCast(wide_bits, value));
+    const auto key = hn::BitCast(narrow, hn::TruncateTo(narrow_bits, top));
+    const auto sign = hn::ShiftRight<31>(whole);
+    hn::StoreU(hn::Sub(hn::Xor(key, sign), sign), narrow, keys + i);
+  }
+#endif
+  for (; i < count; ++i) keys[i] = model::quantile_key(scaled[i] / unit);
 }
 
 RunSummary Summarize(const std::int32_t* values, std::size_t count) {
@@ -122,11 +144,16 @@ HWY_AFTER_NAMESPACE();
 namespace orla::stream {
 
 HWY_EXPORT(ToDecimals);
+HWY_EXPORT(QuantileKeys);
 HWY_EXPORT(Summarize);
 HWY_EXPORT(Rises);
 
 void to_decimals(std::span<const double> values, int decimals, std::span<std::int32_t> out) {
   HWY_DYNAMIC_DISPATCH(ToDecimals)(values.data(), values.size(), decimals, out.data());
+}
+
+void quantile_keys(std::span<const std::int32_t> scaled, int decimals, std::span<std::int32_t> keys) {
+  HWY_DYNAMIC_DISPATCH(QuantileKeys)(scaled.data(), scaled.size(), model::power_of_ten(decimals), keys.data());
 }
 
 RunSummary summarize(std::span<const std::int32_t> values) {

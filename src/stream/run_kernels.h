@@ -17,6 +17,9 @@ inline constexpr std::int32_t kNoDecimal = INT32_MIN;
 // above kNoDecimal; else kNoDecimal. out.size() >= values.size(); decimals in 0..model::kMaxDecimals.
 void to_decimals(std::span<const double> values, int decimals, std::span<std::int32_t> out);
 
+// keys[i] = model::quantile_key(scaled[i] / 10^decimals). keys.size() >= scaled.size().
+void quantile_keys(std::span<const std::int32_t> scaled, int decimals, std::span<std::int32_t> keys);
+
 struct RunSummary {
   std::int64_t sum = 0;
   std::uint64_t squares = 0;

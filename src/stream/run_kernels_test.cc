@@ -9,6 +9,8 @@
 
 #include "hwy/targets.h"
 #include "model/exact_sum.h"
+#include "model/power_of_ten.h"
+#include "model/quantile_sketch.h"
 
 namespace orla::stream {
 namespace {
@@ -76,6 +78,19 @@ TEST_P(RunKernels, DecimalsAreThoseOfTheExactSum) {
     to_decimals(values, decimals, out);
     for (std::size_t i = 0; i < values.size(); ++i)
       ASSERT_EQ(out[i], expected(values[i], decimals)) << values[i] << " with decimals " << decimals;
+  }
+}
+
+TEST_P(RunKernels, QuantileKeysAreThoseOfTheValues) {
+  for (int decimals = 0; decimals <= model::kMaxDecimals; ++decimals) {
+    std::vector<std::int32_t> scaled = {0, 1, -1, INT32_MAX, -INT32_MAX, 64, -64, 1 << 20};
+    for (int i = 0; i < 1000 + decimals; ++i)
+      scaled.push_back(static_cast<std::int32_t>(random_()) >> (random_() % 32));
+    std::vector<std::int32_t> keys(scaled.size());
+    quantile_keys(scaled, decimals, keys);
+    for (std::size_t i = 0; i < scaled.size(); ++i)
+      ASSERT_EQ(keys[i], model::quantile_key(scaled[i] / model::power_of_ten(decimals)))
+          << scaled[i] << " " << decimals;
   }
 }
 

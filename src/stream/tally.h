@@ -33,10 +33,12 @@ struct Tally {
   std::int32_t last = 0;
   std::uint32_t source = 0;
 
-  bool takes(model::Time time, const TallySource& from) const {
-    return time > watermark && time < to && source == from.source && time <= from.not_after &&
-           time - watermark <= from.max_jump;
+  bool takes(model::Time time, const TallySource& from) const { return takes(time, from, from.source); }
+  // The same whether or not its rows have quantiles, which takes() alone passes over.
+  bool takes_sketched(model::Time time, const TallySource& from) const {
+    return takes(time, from, from.source | (source & kQuantiles));
   }
+  bool has_quantiles() const { return (source & kQuantiles) != 0; }
   // A sample that it takes. False, and nothing is done: the value is none, or the sum of squares would not fit.
   bool add(model::Time time, std::int32_t value) {
     const auto square = static_cast<std::uint64_t>(std::int64_t{value} * value);
@@ -75,11 +77,19 @@ struct Tally {
   // The samples, as a partial; the tally holds none afterwards, and is as open as before.
   void take(model::Partial& out);
 
+  // In `source`: each value has to reach its rows' quantile sketches, too.
+  static constexpr std::uint32_t kQuantiles = std::uint32_t{1} << 31;
   static constexpr std::uint32_t source_of(std::uint32_t input, int decimals) {
     return input << 4 | static_cast<std::uint32_t>(decimals);
   }
   int decimals() const { return static_cast<int>(source & 15); }
-  std::uint32_t input() const { return source >> 4; }
+  std::uint32_t input() const { return (source & ~kQuantiles) >> 4; }
+
+ private:
+  bool takes(model::Time time, const TallySource& from, std::uint32_t wanted) const {
+    return time > watermark && time < to && source == wanted && time <= from.not_after &&
+           time - watermark <= from.max_jump;
+  }
 };
 static_assert(sizeof(Tally) == 64);
 

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cfloat>
+#include <cmath>
+#include <optional>
 
 #include "absl/time/time.h"
 
@@ -41,6 +45,18 @@ std::string window_differences(const StoredWindow& stored, const ExpectedWindow&
   number("max", found.max, wanted.max);
   number("mean", found.mean, wanted.mean);
   number("stddev", found.stddev, wanted.stddev);
+  const auto within = [&](const char* column, std::optional<double> is, std::optional<double> should, double error) {
+    const auto text_of = [](std::optional<double> v) { return v ? fmt::format("{}", *v) : std::string("null"); };
+    if (!is && !should) return;
+    // What lies below the least normal number counts as 0.
+    if (is && should && std::fabs(*is - *should) <= std::max(error * std::fabs(*should), DBL_MIN)) return;
+    differ(column, text_of(is), should ? fmt::format("{} within {}", *should, error) : "null");
+  };
+  within("p50", found.p50, wanted.p50, expected.quantile_error);
+  within("p90", found.p90, wanted.p90, expected.quantile_error);
+  within("p99", found.p99, wanted.p99, expected.quantile_error);
+  within("p999", found.p999, wanted.p999, expected.quantile_error);
+  within("distinct", found.distinct, wanted.distinct, expected.distinct_error);
   if (stored.has_order != expected.has_order) {
     differ("first and last", stored.has_order ? "given" : "null", expected.has_order ? "given" : "null");
   } else if (expected.has_order) {

@@ -37,6 +37,8 @@ class Comparing : public ::testing::Test {
     total.from = "plug_load";
     total.by = {};
     total.across = model::Statistic::kSum;
+    plugs.quantiles = total.quantiles = true;
+    plugs.distinct = {"house", "plug"};
     fleet.rollups = {plugs, total};
     fleet.forecasts = {{{"plug_load"}, "debs2014", {std::chrono::minutes(5)}}};
     plan_ = model::make_plan(fleet);
@@ -53,13 +55,13 @@ class Comparing : public ::testing::Test {
       const model::Time start = model::from_ns(0) + std::chrono::minutes(minute);
       return StoredWindow{table, "1m", std::move(labels), start, start + std::chrono::minutes(1), shown, has_order};
     };
-    windows_ = {row("plug_load", {{"plug", "1"}}, 0, {2, 3, 1, 2, 1.5, 0.5, 1, 2}, true),
-                row("plug_load", {{"plug", "1"}}, 1, {1, 0, 0, 0, 0, 0, 0, 0}, true),
-                row("plug_load", {{"plug", "2"}}, 0, {1, 0.5, 0.5, 0.5, 0.5, 0, 0.5, 0.5}, true),
-                row("plug_load", {{"plug", "2"}}, 120, {1, 3, 3, 3, 3, 0, 3, 3}, true),
-                row("total", {}, 0, {2, 2, 0.5, 1.5, 1, 0.5, 0, 0}, false),
-                row("total", {}, 1, {1, 0, 0, 0, 0, 0, 0, 0}, false),
-                row("total", {}, 120, {1, 3, 3, 3, 3, 0, 0, 0}, false)};
+    windows_ = {row("plug_load", {{"plug", "1"}}, 0, {2, 3, 1, 2, 1.5, 0.5, 1, 2, 1, 2, 2, 2, 1}, true),
+                row("plug_load", {{"plug", "1"}}, 1, {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, true),
+                row("plug_load", {{"plug", "2"}}, 0, {1, 0.5, 0.5, 0.5, 0.5, 0, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1}, true),
+                row("plug_load", {{"plug", "2"}}, 120, {1, 3, 3, 3, 3, 0, 3, 3, 3, 3, 3, 3, 1}, true),
+                row("total", {}, 0, {2, 2, 0.5, 1.5, 1, 0.5, 0, 0, 0.5, 1.5, 1.5, 1.5}, false),
+                row("total", {}, 1, {1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, false),
+                row("total", {}, 120, {1, 3, 3, 3, 3, 0, 0, 0, 3, 3, 3, 3}, false)};
     ledger_.received = 7;
     ledger_.aggregated = 5;
     ledger_.late.add(
@@ -138,6 +140,11 @@ TEST_F(Comparing, AChangedCellIsToldWhicheverItIs) {
       {"max", [&](StoredWindow& w) { w.shown.max = next(w.shown.max); }},
       {"mean", [&](StoredWindow& w) { w.shown.mean = std::numeric_limits<double>::quiet_NaN(); }},
       {"stddev", [&](StoredWindow& w) { w.shown.stddev = next(w.shown.stddev); }},
+      {"p50", [](StoredWindow& w) { w.shown.p50 = *w.shown.p50 * 1.0041 + 1e-300; }},
+      {"p90", [](StoredWindow& w) { w.shown.p90.reset(); }},
+      {"p99", [](StoredWindow& w) { w.shown.p99 = -*w.shown.p99 - 1; }},
+      {"p999", [](StoredWindow& w) { w.shown.p999 = std::numeric_limits<double>::quiet_NaN(); }},
+      {"distinct", [](StoredWindow& w) { w.shown.distinct = w.shown.distinct.value_or(1) + 1; }},
       {"first and last", [](StoredWindow& w) { w.has_order = !w.has_order; }}};
   for (std::size_t i = 0; i < right.size(); ++i) {
     for (const auto& [column, damage] : damages) {
@@ -160,6 +167,13 @@ TEST_F(Comparing, AChangedCellIsToldWhicheverItIs) {
 TEST_F(Comparing, MinusZeroIsZero) {
   windows_[1].shown.sum = windows_[1].shown.first = -0.0;
   EXPECT_TRUE(compare().passed());
+}
+
+TEST_F(Comparing, QuantilesMayBeAsFarAwayAsIsStated) {
+  windows_[0].shown.p90 = 2 * (1 + 1.0 / 256);
+  EXPECT_TRUE(compare().passed());
+  windows_[0].shown.p90 = std::nextafter(2 * (1 + 1.0 / 256), 3);
+  EXPECT_FALSE(compare().passed());
 }
 
 TEST_F(Comparing, ADroppedWindowIsMissing) {
@@ -258,9 +272,15 @@ TEST_F(Comparing, WhatWasPushedIsPassedOverAndNamed) {
   const model::Time start = model::from_ns(0);
   const auto report_of = [&](const model::Ledger& pushed) {
     Comparison comparison(plan_, *oracle_);
+    comparison.add({"plug_load",
+                    "1m",
+                    {{"plug", "1"}},
+                    start,
+                    start + std::chrono::minutes(1),
+                    {1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1},
+                    true});
     comparison.add(
-        {"plug_load", "1m", {{"plug", "1"}}, start, start + std::chrono::minutes(1), {1, 1, 1, 1, 1, 0, 1, 1}, true});
-    comparison.add({"total", "1m", {}, start, start + std::chrono::minutes(1), {1, 1, 1, 1, 1, 0, 0, 0}, false});
+        {"total", "1m", {}, start, start + std::chrono::minutes(1), {1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1}, false});
     comparison.add({"pushed_work", "1m", {}, start, start + std::chrono::minutes(1), {7, 1, 1, 1, 1, 0, 1, 1}, true});
     model::Ledger read;
     read.received = read.aggregated = 1;

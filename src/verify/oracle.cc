@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
+#include <cmath>
+#include <limits>
 
 namespace orla::verify {
 namespace {
@@ -23,6 +26,42 @@ std::vector<model::Label> project(const std::vector<model::Label>& labels, const
   std::vector<model::Label> chosen;
   for (const std::string& name : by) chosen.emplace_back(name, value_of(labels, name));
   return chosen;
+}
+
+constexpr std::size_t kMostBins = 4096;
+// A distinct count is exact up to so many, and beyond seldom farther away than five times its standard error.
+constexpr std::size_t kCountedExactly = 512;
+constexpr double kFarthestCount = 5 * 1.04 / 64;
+
+// Bins of the sorted values when an octave has `per_octave` of them: equal parts between a power of two and the next.
+std::size_t bins_of(const std::vector<double>& sorted, int per_octave) {
+  std::size_t bins = 0;
+  std::pair<int, int> before{INT_MIN, 0};
+  bool before_negative = false;
+  for (const double value : sorted) {
+    if (std::fabs(value) < std::numeric_limits<double>::min()) continue;  // these share one that is not counted
+    int exponent = 0;
+    const double half_to_one = std::frexp(std::fabs(value), &exponent);
+    const std::pair<int, int> bin{exponent, static_cast<int>((2 * half_to_one - 1) * per_octave)};
+    if (bin != before || (value < 0) != before_negative) ++bins;
+    before = bin;
+    before_negative = value < 0;
+  }
+  return bins;
+}
+
+// Nearest rank: the least sample such that the given part of all is not greater than it. Stated error: half a bin of
+// 1/128 of an octave; twice that whenever the bins would be too many.
+void put_quantiles(std::vector<double> values, ExpectedWindow& into) {
+  std::sort(values.begin(), values.end());
+  const auto at = [&](std::uint64_t thousandths) { return values[(values.size() * thousandths + 999) / 1000 - 1]; };
+  into.shown.p50 = at(500);
+  into.shown.p90 = at(900);
+  into.shown.p99 = at(990);
+  into.shown.p999 = at(999);
+  int per_octave = 128;
+  while (per_octave > 1 && bins_of(values, per_octave) > kMostBins) per_octave /= 2;
+  into.quantile_error = 0.5 / per_octave;
 }
 
 // Slices begin at whole multiples of their length since 1970.
@@ -52,7 +91,8 @@ absl::StatusOr<std::unique_ptr<Oracle>> Oracle::create(const model::Plan& plan) 
       }
       const std::size_t filled = oracle->need(i, window.spec);
       oracle->tables_.push_back({table.name, model::to_string(window.spec), table.across.has_value(),
-                                 oracle->decimals_of(i), oracle->groups_[i].get(), &oracle->filled_[filled]->sheet});
+                                 table.sketches.quantiles, table.sketches.distinct, oracle->decimals_of(i),
+                                 oracle->groups_[i].get(), &oracle->filled_[filled]->sheet});
     }
   }
   return oracle;
@@ -72,6 +112,8 @@ std::size_t Oracle::need(std::size_t table, const model::WindowSpec& spec) {
   filled_.push_back(std::make_unique<Filled>());
   filled_.back()->table = table;
   filled_.back()->spec = spec;
+  filled_.back()->quantiles = plan_.tables[table].sketches.quantiles;
+  filled_.back()->distinct = plan_.tables[table].sketches.distinct;
   return filled_.size() - 1;
 }
 
@@ -106,8 +148,12 @@ Oracle::SeriesState Oracle::new_series(std::size_t input, const model::Series& s
       labels = project(series.labels, stream.by);
     }
     const std::uint32_t group = groups_[i]->number(labels);
+    std::string thing;
+    for (const model::Label& label : project(series.labels, stream.distinct)) {
+      thing += fmt::format("{}:{};", label.second.size(), label.second);
+    }
     for (std::size_t f = 0; f < filled_.size(); ++f) {
-      if (filled_[f]->table == i) state.targets.push_back({group, f, stream.slice, model::kMinTime, {}});
+      if (filled_[f]->table == i) state.targets.push_back({group, f, stream.slice, model::kMinTime, {}, thing});
     }
   }
   return state;
@@ -194,7 +240,11 @@ void Oracle::fold(SeriesState& series, const TimedValue& sample) {
         target.last_cells.push_back(&filled.sheet.cell(target.group, window));
       }
     }
-    for (Cell* cell : target.last_cells) cell->add_sample(sample.time, sample.value, decimal);
+    for (Cell* cell : target.last_cells) {
+      cell->add_sample(sample.time, sample.value, decimal);
+      if (filled_[target.filled]->quantiles) cell->values.push_back(sample.value);
+      if (filled_[target.filled]->distinct) cell->things.insert(target.thing);
+    }
   }
 }
 
@@ -220,13 +270,21 @@ void Oracle::evaluate_across(std::size_t index) {
     if (from->table != source_table || !(from->spec == filled.spec)) continue;
     for (const Cell& cell : from->sheet.cells()) {
       const double value = cell.pick(decimals_of(source_table), what);
-      filled.sheet.cell(group_of[cell.group], cell.window).add_contribution(value == 0 ? 0.0 : value);
+      Cell& into = filled.sheet.cell(group_of[cell.group], cell.window);
+      into.add_contribution(value == 0 ? 0.0 : value);
+      if (filled.quantiles) into.values.push_back(value == 0 ? 0.0 : value);
     }
   }
 }
 
 ExpectedWindow Oracle::expected(const Table& table, const Cell& cell) const {
-  return {cell.window.end, cell.statistics(table.decimals), !table.across};
+  ExpectedWindow window{cell.window.end, cell.statistics(table.decimals), !table.across};
+  if (table.quantiles) put_quantiles(cell.values, window);
+  if (table.distinct) {
+    window.shown.distinct = cell.things.size();
+    if (cell.things.size() > kCountedExactly) window.distinct_error = kFarthestCount;
+  }
+  return window;
 }
 
 }  // namespace orla::verify

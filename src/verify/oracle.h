@@ -12,7 +12,7 @@
 // the engine's decision about late ones depends on how they interleave, which nobody can repeat; such series are named
 // in shared_series().
 //
-// Memory: one cell (about 200 bytes) per window and group.
+// Memory: one cell (about 300 bytes) per window and group; with quantiles 8 bytes per sample and window that holds it.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,9 @@ struct ExpectedWindow {
   model::Time end{};
   model::Statistics shown;
   bool has_order = true;  // false: first and last are null (across-series rollups)
+  // How far a quantile may be from that in `shown`, as a part of it, and the distinct count.
+  double quantile_error = 0;
+  double distinct_error = 0;
 };
 
 // Not thread-safe. `plan` outlives it.
@@ -64,6 +67,8 @@ class Oracle {
     std::string name;    // of the rollup
     std::string window;  // model::to_string(WindowSpec)
     bool across = false;
+    bool quantiles = false;
+    bool distinct = false;
     int decimals = 0;
     const Groups* groups = nullptr;
     const Sheet* sheet = nullptr;
@@ -95,6 +100,8 @@ class Oracle {
     model::WindowSpec spec;
     Sheet sheet;
     bool done = false;
+    bool quantiles = false;
+    bool distinct = false;
     // The windows of the slice looked up last.
     model::Time last_slice = model::kMinTime;
     std::vector<Interval> last_windows;
@@ -106,6 +113,7 @@ class Oracle {
     model::Duration slice{};
     model::Time last_slice = model::kMinTime;
     std::vector<Cell*> last_cells;
+    std::string thing;  // that the group counts once
   };
   struct SeriesState {
     bool matched = false;  // some rollup wants it

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Cell {
   double min = 0, max = 0;
   model::Time first_time{}, last_time{};  // of samples; contributions have no order
   double first = 0, last = 0;
+  // Of rollups with sketches only: all values, and what is counted once.
+  std::vector<double> values;
+  std::set<std::string> things;
 
   // `decimal` is decimal_of(value); value is not -0.0.
   void add_sample(model::Time time, double value, std::optional<std::int64_t> decimal);

@@ -7,7 +7,7 @@ _orla_commands="up node check status settings query generate forecast outbox ben
 _orla_query_commands="windows forecasts"
 _orla_forecast_commands="backtest"
 _orla_outbox_commands="inspect verify drain"
-_orla_bench_commands="replay ladder engine series codec window link"
+_orla_bench_commands="replay ladder engine series sketch codec window link"
 declare -gA _orla_options_of=()
 
 # _orla_options PROGRAM COMMAND...: the long options of a command.
