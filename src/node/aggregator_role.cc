@@ -153,8 +153,7 @@ void AggregatorRole::pump_relay() {
 
 void AggregatorRole::send_frame(const link::RelayCore::SendFrame& action) {
   send_dictionary(
-      dictionary_sent_, groups_.size(),
-      [this](std::size_t i) { return groups_[static_cast<model::GroupId>(i)]; },
+      dictionary_sent_, groups_.size(), [this](std::size_t i) { return groups_[static_cast<model::GroupId>(i)]; },
       [this](link::Dictionary message) { uplink_.send(std::move(message)); });
   link::FrameMessage frame{action.id, action.ranges, codec::encode_rows(merged(action.rows))};
   ++frames_sent_;

@@ -20,8 +20,7 @@ store::ChunkFacts EdgeRole::facts_of(const stream::Sealed& sealed, std::size_t b
   for (std::size_t i = begin; i < end; ++i) {
     const model::PartialRow& row = sealed.rows[i];
     facts.from = std::min(facts.from, row.slice);
-    facts.to = std::max(facts.to,
-                        model::add_clamped(row.slice, engine_->slice_of(row.group)));
+    facts.to = std::max(facts.to, model::add_clamped(row.slice, engine_->slice_of(row.group)));
     if (sealed.counted[i] != stream::Sealed::kRepeats) samples[sealed.counted[i]] += row.partial.count;
   }
   for (std::size_t i = 0; i < samples.size(); ++i) {
