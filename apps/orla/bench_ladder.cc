@@ -233,7 +233,7 @@ class Ladder {
       std::int64_t& second = next.at(plug);
       for (std::size_t i = 0; i < some.times.size(); ++i, ++second) {
         const model::Time time = model::from_ns((kLadderStart + second) * 1'000'000'000);
-        const double value = ladder_value(o_.load.seed, plug, second) / 1000.0;
+        const double value = ladder_value(o_.load, plug, second) / 1000.0;
         if (some.times[i] == time && some.values[i] == value) continue;
         problem = fmt::format("plug {}: a sample of {} at {} ns; expected {} at {} ns", plug, some.values[i],
                               model::to_ns(some.times[i]), value, model::to_ns(time));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -78,8 +79,12 @@ class FramesInput final : public ingest::Input {
         from.decimals != to.decimals)
       return false;
     const auto offset = static_cast<std::uint32_t>(to.size());
-    for (const model::Batch::Run& run : from.runs)
-      to.runs.push_back({run.series, run.begin + offset, run.end + offset});
+    const std::size_t before = to.runs.size();
+    to.runs.resize(before + from.runs.size());
+    std::transform(from.runs.begin(), from.runs.end(), to.runs.begin() + static_cast<std::ptrdiff_t>(before),
+                   [offset](const model::Batch::Run& run) {
+                     return model::Batch::Run{run.series, run.begin + offset, run.end + offset};
+                   });
     to.times.insert(to.times.end(), from.times.begin(), from.times.end());
     to.paces.insert(to.paces.end(), from.paces.begin(), from.paces.end());
     to.values.insert(to.values.end(), from.values.begin(), from.values.end());

@@ -88,11 +88,19 @@ class Reader {
       if (v < 0 || static_cast<std::uint64_t>(v) > samples_ - end) return false;
       out_.runs[i].begin = static_cast<std::uint32_t>(end);
       end += static_cast<std::size_t>(v);
+      longest_run_ = std::max(longest_run_, v);
       out_.runs[i].end = static_cast<std::uint32_t>(end);
       return true;
     });
     if (wrong != nullptr) return wrong;
     return end == samples_ ? nullptr : "the runs do not cover the samples";
+  }
+
+  // As each_stretch(), without a look at the runs when all are short.
+  template <typename F>
+  bool stretches(F f) const {
+    if (longest_run_ < kLongRun) return samples_ == 0 || f(std::size_t{0}, samples_);
+    return each_stretch(out_.runs, samples_, f);
   }
 
   std::int64_t scaled(std::int64_t reference, std::int64_t count) const {
@@ -126,16 +134,16 @@ class Reader {
     out_.paces.clear();
     out_.times.resize(samples_ + kValueSlack);
     std::int64_t* const t = ns(out_.times.data());
-    std::size_t stretches = 0;
-    each_stretch(out_.runs, samples_, [&](std::size_t, std::size_t) { return ++stretches > 0; });
+    std::size_t count = 0;
+    stretches([&](std::size_t, std::size_t) { return ++count > 0; });
     const std::uint8_t* const ways = bytes_.next;
-    if (static_cast<std::size_t>(bytes_.end - bytes_.next) < (stretches + 3) / 4) return "the times are cut off";
-    bytes_.next += (stretches + 3) / 4;
+    if (static_cast<std::size_t>(bytes_.end - bytes_.next) < (count + 3) / 4) return "the times are cut off";
+    bytes_.next += (count + 3) / 4;
     std::size_t stretch = 0;
     std::size_t before = 0;
     std::size_t length_before = 0;
     const char* wrong = nullptr;
-    each_stretch(out_.runs, samples_, [&](std::size_t begin, std::size_t end) {
+    stretches([&](std::size_t begin, std::size_t end) {
       const std::size_t n = end - begin;
       const std::int64_t reference = stretch == 0 ? origin_ : t[before];
       switch (static_cast<TimesOf>(ways[stretch / 4] >> (stretch % 4 * 2) & 3)) {
@@ -177,7 +185,7 @@ class Reader {
   const char* read_value_blocks(std::vector<T>& values, F block) {
     values.resize(samples_ + kValueSlack);
     const char* wrong = nullptr;
-    each_stretch(out_.runs, samples_, [&](std::size_t begin, std::size_t end) {
+    stretches([&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end && wrong == nullptr; i += kBlockValues)
         wrong = block(std::min(kBlockValues, end - i), values.data() + i);
       return wrong == nullptr;
@@ -204,6 +212,7 @@ class Reader {
   const std::int32_t unit_;
   std::int64_t origin_ = 0;
   std::size_t samples_ = 0;
+  std::int64_t longest_run_ = 0;
 };
 
 }  // namespace

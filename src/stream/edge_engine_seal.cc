@@ -1,7 +1,6 @@
 // Publication, and the rows that leave the engine.
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "stream/edge_engine.h"
 
@@ -15,19 +14,26 @@ namespace {
 
 // Sorts rows of which each (group, slice) is there once, moving each row once, and what is parallel to them.
 void sort_rows(model::PartialRows& rows, std::vector<std::uint32_t>& parallel) {
-  const auto before = [&](std::size_t a, std::size_t b) {
-    return std::pair(rows[a].group, rows[a].slice) < std::pair(rows[b].group, rows[b].slice);
+  struct Keyed {
+    model::GroupId group;
+    Time slice;
+    std::size_t row;
+    bool operator<(const Keyed& other) const {
+      return group != other.group ? group < other.group : slice < other.slice;
+    }
   };
-  std::vector<std::size_t> order(rows.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), before);
+  std::vector<Keyed> order;
+  order.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) order.push_back({rows[i].group, rows[i].slice, i});
+  if (std::is_sorted(order.begin(), order.end())) return;
+  std::sort(order.begin(), order.end());
   model::PartialRows sorted;
   std::vector<std::uint32_t> along;
   sorted.reserve(rows.size());
   along.reserve(rows.size());
-  for (const std::size_t i : order) {
-    sorted.push_back(std::move(rows[i]));
-    along.push_back(parallel[i]);
+  for (const Keyed& k : order) {
+    sorted.push_back(std::move(rows[k.row]));
+    along.push_back(parallel[k.row]);
   }
   rows = std::move(sorted);
   parallel = std::move(along);

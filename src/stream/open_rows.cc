@@ -1,6 +1,7 @@
 #include "stream/open_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace orla::stream {
@@ -10,15 +11,21 @@ namespace {
 using model::PartialRow;
 using model::PartialRows;
 
-bool before(const PartialRow& a, const PartialRow& b) {
-  return std::pair(a.group, a.slice) < std::pair(b.group, b.slice);
-}
-
-PartialRows copy_sorted(std::vector<const PartialRow*>& rows) {
-  std::sort(rows.begin(), rows.end(), [](const PartialRow* a, const PartialRow* b) { return before(*a, *b); });
+PartialRows copy_sorted(const std::vector<const PartialRow*>& rows) {
+  // By keys that lie together: of very many rows each look costs a cache line.
+  struct Keyed {
+    model::GroupId group;
+    model::Time slice;
+    const PartialRow* row;
+  };
+  std::vector<Keyed> keyed;
+  keyed.reserve(rows.size());
+  for (const PartialRow* row : rows) keyed.push_back({row->group, row->slice, row});
+  std::sort(keyed.begin(), keyed.end(),
+            [](const Keyed& a, const Keyed& b) { return a.group != b.group ? a.group < b.group : a.slice < b.slice; });
   PartialRows out;
   out.reserve(rows.size());
-  for (const PartialRow* row : rows) out.push_back(*row);
+  for (const Keyed& k : keyed) out.push_back(*k.row);
   return out;
 }
 
@@ -37,24 +44,28 @@ void OpenRows::add_stream(model::Duration slice, model::SketchKinds sketches) {
 }
 
 OpenRows::Row& OpenRows::at(std::size_t stream, model::Time slice, model::GroupId group) {
-  RowsOfSlice& rows = streams_[stream].slices.try_emplace(slice, 0, Hash{&pool_}, Equal{&pool_}).first->second;
-  if (const auto found = rows.find(group); found != rows.end()) return pool_[*found];
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(pool_.size()));
-    pool_.emplace_back();
-  }
-  const std::uint32_t number = free_.back();
-  free_.pop_back();
-  Row& row = pool_[number];
-  row.content.group = group;
-  row.content.slice = slice;
-  row.content.partial = model::Partial();
-  row.content.partial.sketches = model::Sketches(streams_[stream].sketches);
-  row.open = true;
-  row.input = kNoInput;
-  rows.insert(number);
-  ++size_;
-  return row;
+  auto& slices = streams_[stream].slices;
+  const auto [place, is_new] = slices.try_emplace(slice, 0, Hash{&pool_}, Equal{&pool_});
+  RowsOfSlice& rows = place->second;
+  if (is_new && place != slices.begin()) rows.reserve(std::prev(place)->second.size());  // as many as before, likely
+  const auto found = rows.lazy_emplace(group, [&](const auto& insert) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(pool_.size()));
+      pool_.emplace_back();
+    }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    Row& row = pool_[number];
+    row.content.group = group;
+    row.content.slice = slice;
+    row.content.partial = model::Partial();
+    row.content.partial.sketches = model::Sketches(streams_[stream].sketches);
+    row.open = true;
+    row.input = kNoInput;
+    ++size_;
+    insert(number);
+  });
+  return pool_[*found];
 }
 
 void OpenRows::mark_all_changed(std::size_t stream) {
@@ -66,7 +77,12 @@ std::size_t OpenRows::take(std::size_t stream, model::Time end, PartialRows& out
   Stream& s = streams_[stream];
   std::size_t taken = 0;
   while (!s.slices.empty() && model::add_clamped(s.slices.begin()->first, s.slice) <= end) {
-    for (const std::uint32_t number : s.slices.begin()->second) {
+    // In the order of groups, which is how they are wanted and, mostly, how they lie.
+    order_.clear();
+    for (const std::uint32_t number : s.slices.begin()->second)
+      order_.emplace_back(index(pool_[number].content.group), number);
+    std::sort(order_.begin(), order_.end());
+    for (const auto& [group, number] : order_) {
       Row& row = pool_[number];
       out.push_back(std::move(row.content));
       if (inputs != nullptr) inputs->push_back(row.input);

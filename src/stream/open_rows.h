@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -45,8 +46,8 @@ class OpenRows {
   std::size_t size() const { return size_; }
   bool empty(std::size_t stream) const { return streams_[stream].slices.empty(); }
 
-  // Closes the rows of slices that end at or before `end` (kMaxTime: all) and moves them to `out`, unsorted, with
-  // their inputs to `inputs` when it is not null. Returns how many. O(rows taken).
+  // Closes the rows of slices that end at or before `end` (kMaxTime: all) and moves them to `out`, by slice and group,
+  // with their inputs to `inputs` when it is not null. Returns how many. O(rows taken).
   std::size_t take(std::size_t stream, model::Time end, model::PartialRows& out, std::vector<std::uint32_t>* inputs);
 
   template <typename Visit>  // of every open row of the stream
@@ -89,6 +90,7 @@ class OpenRows {
   std::vector<std::uint32_t> free_;
   std::vector<Row*> changed_;  // may hold rows that were closed since, and rows twice
   std::size_t size_ = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> order_;  // scratch: group, number of row
 };
 
 }  // namespace orla::stream
