@@ -107,6 +107,12 @@ absl::StatusOr<std::vector<BenchRun>> measure(const BenchOptions& options,
   return runs;
 }
 
+void conclude(BenchReport& report, const std::string& problem, const char* counted) {
+  report["verified"] = problem.empty();
+  if (!problem.empty()) report["problem"] = problem;
+  report["counted"] = counted;
+}
+
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,6 +48,9 @@ absl::StatusOr<std::vector<BenchRun>> measure(const BenchOptions& options,
 // values not empty; of an even number the lower of the middle two.
 double median(std::vector<double> values);
 BenchRun median_run(const std::vector<BenchRun>& runs);  // each member's own median
+
+// Every report's last fields; `problem` is empty when the result is right.
+void conclude(BenchReport& report, const std::string& problem, const char* counted);
 
 // The rows of the table.
 RunBench add_replay_bench(CLI::App& command);

@@ -189,9 +189,7 @@ absl::StatusOr<BenchReport> run(const Options& own, const BenchOptions& options)
     row["decode_per_s"] = kInARow * count / median_run(*decoded).cpu_seconds;
   }
   report["encodings"] = std::move(costs);
-  report["verified"] = problem.empty();
-  if (!problem.empty()) report["problem"] = problem;
-  report["counted"] = kCounted;
+  conclude(report, problem, kCounted);
   return report;
 }
 

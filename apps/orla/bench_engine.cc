@@ -27,25 +27,6 @@ constexpr char kCounted[] =
     "samples (kind a, raw), decoded already: keyed by plug, accepted by event time, folded into count, sum, sum of "
     "squares, min, max, first and last by plug and 15 minutes, and sealed; one thread, no disk and no network";
 
-model::Plan make_plan(model::SketchKinds sketches) {
-  model::Fleet fleet;
-  fleet.name = "bench";
-  fleet.zone = "UTC";
-  model::InputSpec input;
-  input.key = "edge/0";
-  fleet.inputs.push_back(std::move(input));
-  fleet.metrics.push_back({"load", "W", 3, std::chrono::seconds(0), std::chrono::hours(1)});
-  model::RollupSpec rollup;
-  rollup.name = "plug_load";
-  rollup.metric = "load";
-  rollup.by = {"plug"};
-  rollup.slice = std::chrono::seconds(kWindow);
-  rollup.windows = {{model::WindowSpec::Kind::kElapsed, std::chrono::seconds(kWindow), {}}};
-  rollup.quantiles = sketches.quantiles;
-  fleet.rollups.push_back(std::move(rollup));
-  return model::make_plan(std::move(fleet));
-}
-
 // The load of one window, again and again, each time a window later.
 class Repeated {
  public:
@@ -94,10 +75,29 @@ std::string difference(const std::vector<model::PartialRows>& sealed, const stre
 
 }  // namespace
 
+model::Plan engine_plan(const std::string& label, std::chrono::seconds slice, model::SketchKinds sketches) {
+  model::Fleet fleet;
+  fleet.name = "bench";
+  fleet.zone = "UTC";
+  model::InputSpec input;
+  input.key = "edge/0";
+  fleet.inputs.push_back(std::move(input));
+  fleet.metrics.push_back({"load", "W", 3, std::chrono::seconds(0), std::chrono::hours(1)});
+  model::RollupSpec rollup;
+  rollup.name = label + "_load";
+  rollup.metric = "load";
+  rollup.by = {label};
+  rollup.slice = slice;
+  rollup.windows = {{model::WindowSpec::Kind::kElapsed, slice, {}}};
+  rollup.quantiles = sketches.quantiles;
+  fleet.rollups.push_back(std::move(rollup));
+  return model::make_plan(std::move(fleet));
+}
+
 absl::StatusOr<EngineRuns> run_engine(LadderLoad load, const BenchOptions& options, model::SketchKinds sketches,
                                       const CheckSealed& check) {
   load.seconds = kWindow / load.run_length() * load.run_length();
-  const model::Plan plan = make_plan(sketches);
+  const model::Plan plan = engine_plan("plug", std::chrono::seconds(kWindow), sketches);
   std::vector<LadderCell> truth;
   for (std::uint32_t plug = 0; plug < load.plugs; ++plug) truth.push_back(ladder_truth(load, plug, kWindow).at(0));
   EngineRuns out;
@@ -158,9 +158,7 @@ absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& opti
   report["batch"] = load.batch;
   report["run_length"] = load.run_length();
   report["seed"] = load.seed;
-  report["verified"] = engine->problem.empty();
-  if (!engine->problem.empty()) report["problem"] = engine->problem;
-  report["counted"] = kCounted;
+  conclude(report, engine->problem, kCounted);
   return report;
 }
 

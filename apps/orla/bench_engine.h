@@ -1,6 +1,7 @@
 // An edge's engine under a benchmark: what `orla bench engine` and `orla bench sketch` have in common.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,12 +9,16 @@
 #include "absl/status/statusor.h"
 #include "bench.h"
 #include "bench_ladder_load.h"
+#include "model/plan.h"
 #include "model/sketches.h"
 #include "stream/edge_engine.h"
 
 namespace orla::apps {
 
 inline constexpr std::int64_t kEngineWindow = 900;  // seconds: the load repeats after one
+
+// One input "edge/0", the metric load, and one rollup of it by `label`, of which slices and windows are `slice` long.
+model::Plan engine_plan(const std::string& label, std::chrono::seconds slice, model::SketchKinds sketches = {});
 
 struct EngineRuns {
   std::vector<BenchRun> runs;

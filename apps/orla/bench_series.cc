@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bench.h"
+#include "bench_engine.h"
 #include "model/plan.h"
 #include "stream/edge_engine.h"
 
@@ -28,24 +29,6 @@ struct Options {
   std::uint32_t distinct = 10'000'000;
   std::uint32_t alive = 10'000;
 };
-
-model::Plan make_plan() {
-  model::Fleet fleet;
-  fleet.name = "bench";
-  fleet.zone = "UTC";
-  model::InputSpec input;
-  input.key = "edge/0";
-  fleet.inputs.push_back(std::move(input));
-  fleet.metrics.push_back({"load", "W", 3, std::chrono::seconds(0), std::chrono::hours(1)});
-  model::RollupSpec rollup;
-  rollup.name = "meter_load";
-  rollup.metric = "load";
-  rollup.by = {"meter"};
-  rollup.slice = std::chrono::seconds(kSlice);
-  rollup.windows = {{model::WindowSpec::Kind::kElapsed, std::chrono::seconds(kSlice), {}}};
-  fleet.rollups.push_back(std::move(rollup));
-  return model::make_plan(std::move(fleet));
-}
 
 // The first of a slice; the others follow by kStep.
 std::int32_t first_value(std::uint64_t series, std::uint64_t slice) {
@@ -200,7 +183,7 @@ absl::Status churn(const model::Plan& plan, const Options& o, BenchReport& repor
 }
 
 absl::StatusOr<BenchReport> run(const Options& own, BenchOptions options) {
-  const model::Plan plan = make_plan();
+  const model::Plan plan = engine_plan("meter", std::chrono::seconds(kSlice));
   options.seconds /= 2;
   Run many{plan, own.series, kMany, 0, ""};
   const absl::StatusOr<BenchRun> many_run = measured(many, options);
@@ -219,9 +202,7 @@ absl::StatusOr<BenchReport> run(const Options& own, BenchOptions options) {
   report["times_slower"] = few_rate / rate;
   std::string problem = many.problem.empty() ? few.problem : many.problem;
   if (absl::Status status = churn(plan, own, report, problem); !status.ok()) return status;
-  report["verified"] = problem.empty();
-  if (!problem.empty()) report["problem"] = problem;
-  report["counted"] = kCounted;
+  conclude(report, problem, kCounted);
   return report;
 }
 

@@ -156,9 +156,7 @@ absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& opti
   report["batch"] = load.batch;
   report["run_length"] = load.run_length();
   report["seed"] = load.seed;
-  report["verified"] = problem.empty();
-  if (!problem.empty()) report["problem"] = problem;
-  report["counted"] = kCounted;
+  conclude(report, problem, kCounted);
   return report;
 }
 

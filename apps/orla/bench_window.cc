@@ -226,9 +226,7 @@ absl::StatusOr<BenchReport> run(const WindowLoad& load, const BenchOptions& opti
   report["windows"] = std::move(windows);
   report["cost_1440_to_60"] = hopping_costs[2] / hopping_costs[1];
   report["seed"] = load.seed;
-  report["verified"] = problem.empty();
-  if (!problem.empty()) report["problem"] = problem;
-  report["counted"] = kCounted;
+  conclude(report, problem, kCounted);
   return report;
 }
 
