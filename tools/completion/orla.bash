@@ -4,7 +4,7 @@
 # per shell, so they are always those of the program that is called.
 
 _orla_commands="up node check status settings query generate forecast outbox bench version"
-_orla_query_commands="windows forecasts"
+_orla_query_commands="windows forecasts samples"
 _orla_forecast_commands="backtest"
 _orla_outbox_commands="inspect verify drain"
 _orla_bench_commands="replay ladder engine series sketch codec window link"
