@@ -74,7 +74,8 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
       return;
     }
   }
-  // Chunks that were dropped after the state was sealed, or were folded in before they were dropped: the cloud knows.
+  // Chunks that were dropped after the state was sealed, or were folded in before they were dropped: the cloud knows
+  // which.
   for (const auto& [key, state] : engine_->inputs()) {
     const auto had = state.ledger.dropped.find(model::kDropOldest);
     const std::uint64_t told = had == state.ledger.dropped.end() ? 0 : had->second;
@@ -83,8 +84,12 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
       if (loss.reason != model::kDropOldest) continue;
       for (const auto& [input, count] : loss.samples) stands += input == key ? count : 0;
     }
-    if (stands > told) engine_->lose({{key, stands - told}}, model::kDropOldest);
-    if (stands < told) engine_->regain({{key, told - stands}}, model::kDropOldest);
+    if (stands == told) continue;
+    if (stands > told)
+      engine_->lose({{key, stands - told}}, model::kDropOldest);
+    else
+      engine_->regain({{key, told - stands}}, model::kDropOldest);
+    dirty_ = force_chunk_ = true;  // the accounts that the cloud has are those of the state
   }
   samples_in_ = 0;
   for (const auto& [key, state] : engine_->inputs()) samples_in_ += state.ledger.received;
