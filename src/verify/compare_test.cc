@@ -13,23 +13,35 @@
 namespace orla::verify {
 namespace {
 
+// One edge with one input, and the load in watts; no rollup yet.
+model::Fleet one_edge() {
+  model::Fleet fleet;
+  fleet.zone = "UTC";
+  fleet.metrics = {{"load", "W", 3, std::chrono::seconds(30), std::chrono::hours(1)}};
+  fleet.nodes.resize(1);
+  fleet.nodes[0].name = "edge-1";
+  fleet.inputs.resize(1);
+  fleet.inputs[0].key = "edge-1/0";
+  fleet.inputs[0].node = "edge-1";
+  return fleet;
+}
+
+// Of it, by plug and minute; no windows yet.
+model::RollupSpec plug_load() {
+  model::RollupSpec plugs;
+  plugs.name = "plug_load";
+  plugs.metric = "load";
+  plugs.by = {"plug"};
+  plugs.slice = std::chrono::minutes(1);
+  return plugs;
+}
+
 // Two plugs over two minutes, with a sum over them and a forecast's hidden windows; and what a right cloud holds.
 class Comparing : public ::testing::Test {
  protected:
   Comparing() {
-    model::Fleet fleet;
-    fleet.zone = "UTC";
-    fleet.metrics = {{"load", "W", 3, std::chrono::seconds(30), std::chrono::hours(1)}};
-    fleet.nodes.resize(1);
-    fleet.nodes[0].name = "edge-1";
-    fleet.inputs.resize(1);
-    fleet.inputs[0].key = "edge-1/0";
-    fleet.inputs[0].node = "edge-1";
-    model::RollupSpec plugs;
-    plugs.name = "plug_load";
-    plugs.metric = "load";
-    plugs.by = {"plug"};
-    plugs.slice = std::chrono::minutes(1);
+    model::Fleet fleet = one_edge();
+    model::RollupSpec plugs = plug_load();
     plugs.windows = {*model::parse_window("1m")};
     model::RollupSpec total = plugs;
     total.name = "total";
@@ -86,19 +98,8 @@ class Comparing : public ::testing::Test {
 
 // Of a paned hopping window that is not published the row may be missing, and only then.
 TEST(ComparingHopping, AWindowThatIsNotPublishedMayBeMissing) {
-  model::Fleet fleet;
-  fleet.zone = "UTC";
-  fleet.metrics = {{"load", "W", 3, std::chrono::seconds(30), std::chrono::hours(1)}};
-  fleet.nodes.resize(1);
-  fleet.nodes[0].name = "edge-1";
-  fleet.inputs.resize(1);
-  fleet.inputs[0].key = "edge-1/0";
-  fleet.inputs[0].node = "edge-1";
-  model::RollupSpec plugs;
-  plugs.name = "plug_load";
-  plugs.metric = "load";
-  plugs.by = {"plug"};
-  plugs.slice = std::chrono::minutes(1);
+  model::Fleet fleet = one_edge();
+  model::RollupSpec plugs = plug_load();
   plugs.windows = {*model::parse_window("10m/2m"), *model::parse_window("2m/1m")};
   fleet.rollups = {plugs};
   const model::Plan plan = model::make_plan(fleet);
@@ -326,19 +327,8 @@ TEST_F(Comparing, ExamplesAreBounded) {
 
 // The same plugs, kept raw: every sample, as often as it was accepted.
 TEST(ComparingRaw, EveryDifferenceOfSamplesIsTold) {
-  model::Fleet fleet;
-  fleet.zone = "UTC";
-  fleet.metrics = {{"load", "W", 3, std::chrono::seconds(30), std::chrono::hours(1)}};
-  fleet.nodes.resize(1);
-  fleet.nodes[0].name = "edge-1";
-  fleet.inputs.resize(1);
-  fleet.inputs[0].key = "edge-1/0";
-  fleet.inputs[0].node = "edge-1";
-  model::RollupSpec plugs;
-  plugs.name = "plug_load";
-  plugs.metric = "load";
-  plugs.by = {"plug"};
-  plugs.slice = std::chrono::minutes(1);
+  model::Fleet fleet = one_edge();
+  model::RollupSpec plugs = plug_load();
   plugs.windows = {*model::parse_window("1m")};
   plugs.keep_raw = true;
   fleet.rollups = {plugs};
