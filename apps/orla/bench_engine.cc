@@ -75,6 +75,13 @@ std::string difference(const std::vector<model::PartialRows>& sealed, const stre
 
 }  // namespace
 
+void report_load(BenchReport& report, const LadderLoad& load) {
+  report["plugs"] = load.plugs;
+  report["batch"] = load.batch;
+  report["run_length"] = load.run_length();
+  report["seed"] = load.seed;
+}
+
 model::Plan engine_plan(const std::string& label, std::chrono::seconds slice, model::SketchKinds sketches) {
   model::Fleet fleet;
   fleet.name = "bench";
@@ -154,10 +161,7 @@ absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& opti
   report["cpu_seconds"] = middle.cpu_seconds;
   report["rate_per_s"] = static_cast<double>(engine->samples) / middle.seconds;
   report["rate_per_core_s"] = static_cast<double>(engine->samples) / middle.cpu_seconds;
-  report["plugs"] = load.plugs;
-  report["batch"] = load.batch;
-  report["run_length"] = load.run_length();
-  report["seed"] = load.seed;
+  report_load(report, load);
   conclude(report, engine->problem, kCounted);
   return report;
 }

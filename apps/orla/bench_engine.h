@@ -20,6 +20,9 @@ inline constexpr std::int64_t kEngineWindow = 900;  // seconds: the load repeats
 // One input "edge/0", the metric load, and one rollup of it by `label`, of which slices and windows are `slice` long.
 model::Plan engine_plan(const std::string& label, std::chrono::seconds slice, model::SketchKinds sketches = {});
 
+// What a report says of the load.
+void report_load(BenchReport& report, const LadderLoad& load);
+
 struct EngineRuns {
   std::vector<BenchRun> runs;
   std::uint64_t samples = 0;  // of one run

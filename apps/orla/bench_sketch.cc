@@ -152,10 +152,7 @@ absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& opti
   report["max_relative_error"] = checked.worst;
   report["stated_relative_error"] = kStatedError;
   report["values"] = load.values == LadderValues::kWide ? "wide" : "plugs";
-  report["plugs"] = load.plugs;
-  report["batch"] = load.batch;
-  report["run_length"] = load.run_length();
-  report["seed"] = load.seed;
+  report_load(report, load);
   conclude(report, problem, kCounted);
   return report;
 }
