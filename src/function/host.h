@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/logger.h"
 #include "function/invocation.h"
 #include "function/runtime.h"
 #include "function/spec.h"
@@ -43,6 +44,7 @@ struct HostSettings {
   std::filesystem::path images;  // images lie under it; empty: only native ones
   bool processes = false;        // whether this node runs executables
   HostLimits limits;
+  base::Logger* log = nullptr;  // outlives the host; null: says nothing
 };
 
 struct FunctionStatus {

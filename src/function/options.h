@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,18 +15,23 @@
 
 namespace orla::function {
 
-// "30" (seconds), "1m30s", "250ms": integer seconds or a Go duration, not negative.
+inline constexpr std::chrono::nanoseconds kMaxDuration = std::chrono::hours(24 * 3650);
+inline constexpr std::chrono::nanoseconds kMaxDownWindow = std::chrono::minutes(5);
+inline constexpr std::uint32_t kMaxReplicas = 1'000;        // that a label may ask for
+inline constexpr std::size_t kMaxLogLineBytes = 64 * 1024;  // of a line that is kept; the rest is cut off
+
+// "30" (seconds), "1m30s", "250ms": integer seconds or a Go duration, not negative, at most kMaxDuration.
 absl::StatusOr<std::chrono::nanoseconds> parse_duration(std::string_view text);
-// "128Mi", "1G", "65536": bytes.
+// "128Mi", "1G", "65536": bytes (a Kubernetes quantity), rounded up, more than 0. The error says what is expected.
 absl::StatusOr<std::uint64_t> parse_memory(std::string_view text);
-// "500m", "0.5", "2": cores.
+// "500m", "0.5", "2": cores, more than 0. The error says what is expected.
 absl::StatusOr<double> parse_cpu(std::string_view text);
 
 // How a watchdog would run the function's process.
 enum class WatchdogMode : std::uint8_t { kStreaming, kSerializing, kHttp };
 
 struct ScaleOptions {
-  std::uint32_t min = 1;   // com.openfaas.scale.min
+  std::uint32_t min = 1;   // com.openfaas.scale.min; 0 counts as 1: going to none is `zero`
   std::uint32_t max = 20;  // com.openfaas.scale.max; min == max: never scaled
   bool zero = false;       // com.openfaas.scale.zero: without calls it goes to none
   std::chrono::nanoseconds zero_duration{std::chrono::minutes(15)};  // com.openfaas.scale.zero-duration

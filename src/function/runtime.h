@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -20,6 +21,9 @@
 #include "function/spec.h"
 
 namespace orla::function {
+
+// Of the threads that Instance::call() and Module::start() run on. Touched pages only cost memory.
+inline constexpr std::size_t kCallStackBytes = 1 << 20;
 
 // Takes what functions write to their standard error (and what runtimes say about them), line by line. Thread-safe.
 class LogSink {
