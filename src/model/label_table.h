@@ -1,4 +1,5 @@
-// Many definitions in little memory: what is told apart by a kind and its labels, with every text kept once.
+// Many definitions in little memory: what is told apart by a kind and its labels, with every text kept once. Of a
+// million things with a label of their own: text 10 bytes and 5 in a hash set, thing 8 and 5.5.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +9,16 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "model/blocks.h"
+#include "model/number_set.h"
 #include "model/series.h"
 
 namespace orla::model {
 
-// Texts by dense number: 4 bytes, a length and a place in a hash set beside the text itself. Not thread-safe.
+// Texts, by a number that says where they lie. Not thread-safe.
 class Texts {
  public:
-  Texts() : numbers_(0, Hash{this}, Equal{this}) {}
+  Texts() = default;
   Texts(const Texts&) = delete;
   Texts& operator=(const Texts&) = delete;
 
@@ -25,38 +27,24 @@ class Texts {
   std::optional<std::uint32_t> find(std::string_view text) const;
   // Stays where it is until clear().
   std::string_view operator[](std::uint32_t number) const;
-  std::size_t size() const { return places_.size(); }
   void clear();
 
  private:
   static constexpr std::size_t kBlockBytes = 1U << 16U;
 
-  struct Hash {
-    using is_transparent = void;
-    const Texts* texts;
-    std::size_t operator()(std::string_view text) const;
-    std::size_t operator()(std::uint32_t number) const { return (*this)((*texts)[number]); }
-  };
-  struct Equal {
-    using is_transparent = void;
-    const Texts* texts;
-    bool operator()(std::uint32_t a, std::uint32_t b) const { return a == b; }
-    bool operator()(std::uint32_t a, std::string_view b) const { return (*texts)[a] == b; }
-    bool operator()(std::string_view a, std::uint32_t b) const { return a == (*texts)[b]; }
-  };
+  void index(std::uint32_t number, std::uint64_t hash);
 
-  // Of a text: its length as a varint, then its bytes, within one block. A text that is longer than a block has one of
-  // its own, which counts as several.
+  // Of a text: its length and one as a varint, then its bytes, within one block; behind the last one of a block there
+  // is a 0, or its end. A text that is longer than a block has one of its own, which counts as several.
   std::vector<std::unique_ptr<char[]>> blocks_;
-  std::size_t free_ = 0;               // bytes left in the last block
-  std::vector<std::uint32_t> places_;  // by number: block and byte in it
-  absl::flat_hash_set<std::uint32_t, Hash, Equal> numbers_;
+  std::size_t free_ = 0;  // bytes left in the last block
+  NumberSet numbers_;     // of texts: block and byte in it
 };
 
 // Things by dense number. `texts` outlives it and may be shared. Not thread-safe.
 class LabelTable {
  public:
-  explicit LabelTable(Texts& texts) : texts_(texts), numbers_(0, Hash{this}, Equal{this}) {}
+  explicit LabelTable(Texts& texts) : texts_(texts) {}
   LabelTable(const LabelTable&) = delete;
   LabelTable& operator=(const LabelTable&) = delete;
 
@@ -64,9 +52,9 @@ class LabelTable {
   std::optional<std::uint32_t> find(std::uint32_t kind, const std::vector<Label>& labels) const;
   // It is not there yet; its number is size().
   std::uint32_t add(std::uint32_t kind, const std::vector<Label>& labels);
-  std::uint32_t kind(std::uint32_t number) const { return shapes_[things_[number].shape].kind; }
+  std::uint32_t kind(std::uint32_t number) const { return shapes_[*thing(number)].kind; }
   std::vector<Label> labels(std::uint32_t number) const;
-  std::size_t size() const { return things_.size(); }
+  std::size_t size() const { return size_; }
   void clear();
 
  private:
@@ -75,36 +63,28 @@ class LabelTable {
     std::uint32_t kind = 0;
     std::vector<std::uint32_t> names;  // numbers of texts
   };
-  struct Thing {
-    std::uint32_t shape = 0;
-    std::uint32_t values = 0;  // where they begin in values_: as many as the shape has names
-  };
-  struct Key {
-    std::uint32_t shape = 0;
-    const std::uint32_t* values = nullptr;
-  };
-  struct Hash {
-    using is_transparent = void;
-    const LabelTable* table;
-    std::size_t operator()(const Key& key) const;
-    std::size_t operator()(std::uint32_t number) const { return (*this)(table->key(number)); }
-  };
-  struct Equal {
-    using is_transparent = void;
-    const LabelTable* table;
-    bool operator()(const Key& a, const Key& b) const;
-    bool operator()(std::uint32_t a, std::uint32_t b) const { return a == b; }
-    bool operator()(std::uint32_t a, const Key& b) const { return (*this)(table->key(a), b); }
-    bool operator()(const Key& a, std::uint32_t b) const { return (*this)(a, table->key(b)); }
-  };
-  Key key(std::uint32_t number) const { return {things_[number].shape, values_.data() + things_[number].values}; }
+  // Of a thing its shape, and for each name of it the number of the value's text; within one block.
+  static constexpr std::size_t kBlockWords = 1U << 14U;
+  static constexpr std::uint32_t kBlockEnd =
+      UINT32_MAX;  // in the place of a shape: the next thing is in the next block
+  static constexpr std::uint32_t kPerStart = 8;
+
+  std::size_t words_of(const std::uint32_t* thing) const { return 1 + shapes_[*thing].names.size(); }
+  std::size_t next(std::size_t at) const;
+  const std::uint32_t* at(std::size_t place) const { return blocks_[place / kBlockWords].get() + place % kBlockWords; }
+  const std::uint32_t* thing(std::uint32_t number) const;
+  std::uint64_t hash(const std::uint32_t* thing) const;
+  std::optional<std::uint32_t> find_shape(std::uint32_t kind, const std::vector<std::uint32_t>& names) const;
+  std::optional<std::uint32_t> find(const std::vector<std::uint32_t>& thing) const;
 
   Texts& texts_;
   std::vector<Shape> shapes_;
-  absl::flat_hash_map<std::vector<std::uint32_t>, std::uint32_t> shape_numbers_;  // by kind, then names
-  std::vector<Thing> things_;
-  std::vector<std::uint32_t> values_;  // numbers of texts
-  absl::flat_hash_set<std::uint32_t, Hash, Equal> numbers_;
+  absl::flat_hash_map<std::vector<std::uint32_t>, std::uint32_t> shape_numbers_;  // by names, then kind
+  std::vector<std::unique_ptr<std::uint32_t[]>> blocks_;  // a thing longer than a block has one that counts as several
+  std::size_t free_ = 0;                                  // words left in the last block
+  Blocks<std::uint32_t, 1024> starts_;                    // where things 0, 8, 16, ... lie
+  std::size_t size_ = 0;
+  NumberSet numbers_;
 };
 
 }  // namespace orla::model

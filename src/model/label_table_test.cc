@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/random.h"
@@ -14,37 +15,59 @@ namespace {
 TEST(Texts, KeepsEachOnceAndFindsIt) {
   Texts texts;
   EXPECT_EQ(texts.find(""), std::nullopt);
-  EXPECT_EQ(texts.add(""), 0U);
-  EXPECT_EQ(texts.add("house"), 1U);
-  EXPECT_EQ(texts.add(std::string("a\0b", 3)), 2U);
-  EXPECT_EQ(texts.add("house"), 1U);
+  const std::uint32_t empty = texts.add("");
+  const std::uint32_t house = texts.add("house");
+  const std::uint32_t zero = texts.add(std::string("a\0b", 3));
+  EXPECT_EQ(texts.add("house"), house);
+  EXPECT_EQ(texts.add(""), empty);
+  EXPECT_EQ((std::set<std::uint32_t>{empty, house, zero}.size()), 3U);
   EXPECT_EQ(texts.find("hous"), std::nullopt);
-  EXPECT_EQ(texts[0], "");
-  EXPECT_EQ(texts[1], "house");
-  EXPECT_EQ(texts[2], std::string("a\0b", 3));
-  EXPECT_EQ(texts.size(), 3U);
+  EXPECT_EQ(texts[empty], "");
+  EXPECT_EQ(texts[house], "house");
+  EXPECT_EQ(texts[zero], std::string("a\0b", 3));
   texts.clear();
   EXPECT_EQ(texts.find("house"), std::nullopt);
-  EXPECT_EQ(texts.add("plug"), 0U);
-  EXPECT_EQ(texts[0], "plug");
+  EXPECT_EQ(texts[texts.add("plug")], "plug");
 }
 
-// Lengths around those of a block and of a length's bytes.
+// Lengths around those of a block and of a length's bytes; enough others that all are found anew in a larger table.
 TEST(Texts, OfAnyLengthStayWhereTheyAre) {
   Texts texts;
   std::vector<std::string> expected;
+  for (const std::size_t length : {1, 65'532, 2, 65'533, 3, 65'534, 126, 65'400, 127, 65'536, 200'000, 4, 131'072, 5})
+    expected.emplace_back(length, static_cast<char>('a' + expected.size()));
+  for (int i = 0; i < 30'000; ++i) expected.push_back(fmt::format("text {}", i * 7));
+  std::vector<std::uint32_t> numbers;
   std::vector<std::string_view> seen;
-  const std::vector<std::size_t> lengths = {1, 65'533, 2, 65'534, 3, 127, 65'400, 128, 65'536, 200'000, 4, 131'072, 5};
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    expected.emplace_back(lengths[i], static_cast<char>('a' + i));
-    EXPECT_EQ(texts.add(expected.back()), i);
-    seen.push_back(texts[static_cast<std::uint32_t>(i)]);
+  for (const std::string& text : expected) {
+    numbers.push_back(texts.add(text));
+    seen.push_back(texts[numbers.back()]);
   }
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    EXPECT_EQ(texts[static_cast<std::uint32_t>(i)], expected[i]) << i;
-    EXPECT_EQ(seen[i], expected[i]) << i;
-    EXPECT_EQ(texts.find(expected[i]), i);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(texts[numbers[i]], expected[i]) << i;
+    ASSERT_EQ(seen[i], expected[i]) << i;
+    ASSERT_EQ(texts.find(expected[i]), numbers[i]);
   }
+  EXPECT_EQ(std::set(numbers.begin(), numbers.end()).size(), expected.size());
+}
+
+// Some longer than a block of the table, which holds 16,384 numbers.
+TEST(LabelTable, TakesThingsOfAnyNumberOfLabels) {
+  Texts texts;
+  LabelTable table(texts);
+  const std::vector<std::size_t> counts = {3, 16'379, 1, 16'380, 0, 16'384, 2, 40'000, 5, 16'383, 16'382, 9};
+  const auto labels = [](std::size_t thing, std::size_t count) {
+    std::vector<Label> out;
+    for (std::size_t i = 0; i < count; ++i) out.emplace_back(fmt::format("{}", i), fmt::format("{}", thing));
+    return out;
+  };
+  for (std::size_t i = 0; i < counts.size(); ++i) ASSERT_EQ(table.add(7, labels(i, counts[i])), i);
+  for (std::uint32_t n = 12; n < 40; ++n) ASSERT_EQ(table.add(7, labels(n, 1)), n);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    ASSERT_EQ(table.labels(static_cast<std::uint32_t>(i)), labels(i, counts[i]));
+    ASSERT_EQ(table.find(7, labels(i, counts[i])), i);
+  }
+  EXPECT_EQ(table.find(8, labels(0, 3)), std::nullopt);
 }
 
 // Against a map of the plain definitions. Many share texts, names in another order, or nothing but the kind.
