@@ -13,7 +13,8 @@
 #include "codec/envelope.h"
 #include "codec/note.h"
 #include "codec/partial.h"
-#include "codec/rows.h"
+#include "codec/robust_for_tests.h"
+#include "codec/rows_for_tests.h"
 
 namespace orla::codec {
 namespace {
@@ -25,51 +26,6 @@ using model::OriginNote;
 using model::Partial;
 using model::PartialRow;
 using model::PartialRows;
-
-constexpr std::int64_t kMinute = 60'000'000'000;
-
-Partial some_partial(base::Random& random, model::Time slice) {
-  Partial p;
-  const std::uint64_t samples = 1 + random.below(4);
-  const std::uint64_t kind = random.below(6);
-  for (std::uint64_t i = 0; i < samples; ++i) {
-    double v = static_cast<double>(random.below(2'000'000)) / 1000.0;
-    if (kind == 0) v = random.unit();
-    if (kind == 1) v = -v;
-    if (kind == 2) v = 0;
-    if (kind == 3 && random.below(2) == 0) v = std::bit_cast<double>(random.below(std::uint64_t{1} << 62));
-    const std::uint64_t offset = random.below(60) * 1'000'000'000 + (kind == 4 ? random.below(1'000'000'000) : 0);
-    p.add(slice + model::Duration(static_cast<std::int64_t>(offset)), v, 3);
-  }
-  return p;
-}
-
-PartialRows some_rows(base::Random& random, std::size_t count) {
-  PartialRows rows;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto slice = from_ns((22966000 + static_cast<std::int64_t>(random.below(5))) * kMinute);
-    rows.push_back(PartialRow{GroupId{static_cast<std::uint32_t>(random.below(count))}, slice, {}});
-    rows.back().partial = some_partial(random, slice);
-  }
-  model::canonicalize(rows);
-  return rows;
-}
-
-// Rows some of which have sketches, of either kind or both.
-PartialRows sketched_rows(base::Random& random, std::size_t count) {
-  PartialRows rows = some_rows(random, count);
-  for (PartialRow& row : rows) {
-    const std::uint64_t kinds = random.below(4);
-    Partial p;
-    p.sketches = model::Sketches({(kinds & 1) != 0, (kinds & 2) != 0});
-    for (std::uint64_t i = 1 + random.below(80); i > 0; --i)
-      p.add(row.slice, (static_cast<double>(random.below(4'000'000)) - 1'000'000) / 1000.0, 3);
-    if (model::DistinctSketch* distinct = p.sketches.distinct())
-      for (std::uint64_t i = random.below(20) == 0 ? 700 : 1; i > 0; --i) distinct->add(random.next());
-    row.partial = p;
-  }
-  return rows;
-}
 
 model::Ledger some_ledger(base::Random& random) {
   model::Ledger l;
@@ -123,128 +79,6 @@ OriginNote some_note(base::Random& random) {
         {7, 5000, "drop_oldest", {{"edge-1/0", random.next()}, {"edge-1/1", 0}}, from_ns(-60), from_ns(60)}};
   }
   return n;
-}
-
-// `good` cut short, lengthened, and changed (also with the checksum made right) gives an error, or what it now says.
-void expect_robust(const std::string& good, const std::function<absl::Status(std::string_view)>& decode) {
-  ASSERT_TRUE(decode(good).ok()) << decode(good);
-  base::SeededRandom random(good.size());
-  for (std::size_t size = 0; size < good.size(); size += 1 + size / 16)
-    EXPECT_FALSE(decode(std::string_view(good).substr(0, size)).ok());
-  EXPECT_FALSE(decode(good + "x").ok());
-  for (int i = 0; i < 400; ++i) {
-    std::string bad = good;
-    char& byte = bad[random.below(bad.size() - 8)];
-    byte = static_cast<char>(byte ^ static_cast<char>(1 + random.below(255)));
-    EXPECT_EQ(decode(bad).code(), absl::StatusCode::kDataLoss);
-    bad.resize(bad.size() - 8);
-    end_envelope(bad);
-    decode(bad).IgnoreError();
-  }
-  std::string longer = good.substr(0, good.size() - 8) + std::string(1, '\0');
-  end_envelope(longer);
-  EXPECT_FALSE(decode(longer).ok());
-  std::string newer = good;
-  newer[1] = 9;
-  newer.resize(newer.size() - 8);
-  end_envelope(newer);
-  EXPECT_EQ(decode(newer).code(), absl::StatusCode::kUnimplemented);
-}
-
-TEST(Rows, ComeBack) {
-  base::SeededRandom random(1);
-  for (int round = 0; round < 200; ++round) {
-    const PartialRows rows = some_rows(random, random.below(50));
-    const absl::StatusOr<PartialRows> back = decode_rows(encode_rows(rows));
-    ASSERT_TRUE(back.ok()) << back.status();
-    ASSERT_EQ(*back, rows);
-  }
-}
-
-TEST(Rows, ExtremesComeBack) {
-  PartialRows rows;
-  const auto add = [&](std::uint32_t group, model::Time slice, std::initializer_list<double> values) {
-    PartialRow& row = rows.emplace_back(PartialRow{GroupId{group}, slice, {}});
-    for (const double v : values) row.partial.add(slice, v, 0);
-  };
-  add(0, from_ns(INT64_MIN), {0x1p53, -0x1p53});
-  add(0, from_ns(INT64_MAX), {1.7976931348623157e308, -1.7976931348623157e308, 5e-324});
-  add(UINT32_MAX, from_ns(-1), {0x1p53 + 2});
-  add(UINT32_MAX, from_ns(0), {-0.0, 0.0});
-  rows.back().partial.count = UINT64_MAX;
-  rows.back().partial.sums = model::ExactSum::from_decimals(-(base::Int128{1} << 126), base::Int128{1} << 126);
-  const absl::StatusOr<PartialRows> back = decode_rows(encode_rows(rows));
-  ASSERT_TRUE(back.ok()) << back.status();
-  EXPECT_EQ(*back, rows);
-}
-
-TEST(Rows, SmallNumbersTakeFewBytes) {
-  // 1000 groups of one minute, 30 samples each, 3 decimals: what a chunk of plugs is.
-  base::SeededRandom random(2);
-  PartialRows rows;
-  for (std::uint32_t group = 0; group < 1000; ++group) {
-    PartialRow& row = rows.emplace_back(PartialRow{GroupId{group}, from_ns(22966000 * kMinute), {}});
-    for (int i = 0; i < 30; ++i)
-      row.partial.add(row.slice + std::chrono::seconds(2 * i), static_cast<double>(random.below(100'000)) / 1000, 3);
-  }
-  EXPECT_LT(encode_rows(rows).size(), rows.size() * 28);
-}
-
-TEST(Rows, RefusesWhatIsNotCanonical) {
-  base::SeededRandom random(3);
-  expect_robust(encode_rows(some_rows(random, 40)), [](std::string_view bytes) -> absl::Status {
-    const absl::StatusOr<PartialRows> rows = decode_rows(bytes);
-    if (!rows.ok()) return rows.status();
-    PartialRows sorted = *rows;
-    model::canonicalize(sorted);
-    EXPECT_EQ(sorted, *rows);
-    for (const PartialRow& row : *rows) {
-      EXPECT_GT(row.partial.count, 0u);
-      EXPECT_LE(row.partial.min, row.partial.max);
-      EXPECT_LE(row.partial.first_time, row.partial.last_time);
-      EXPECT_TRUE(std::isfinite(row.partial.first) && std::isfinite(row.partial.last));
-    }
-    return absl::OkStatus();
-  });
-}
-
-TEST(Rows, TakesNoMemoryForRowsThatAreNotThere) {
-  std::string bytes = begin_envelope({'R', 1, "rows"});
-  base::ByteWriter(bytes).varint(kMaxRows);
-  bytes += std::string(100, '\0');
-  end_envelope(bytes);
-  EXPECT_EQ(decode_rows(bytes).status().code(), absl::StatusCode::kInvalidArgument);
-}
-
-TEST(RowsCodec, RowsWithSketchesComeBackAsVersionTwo) {
-  base::SeededRandom random(11);
-  for (int i = 0; i < 100; ++i) {
-    const PartialRows rows = sketched_rows(random, 1 + random.below(40));
-    const std::string bytes = encode_rows(rows);
-    const bool sketched =
-        std::any_of(rows.begin(), rows.end(), [](const PartialRow& row) { return !row.partial.sketches.none(); });
-    EXPECT_EQ(version_of(bytes), sketched ? 2 : 1);
-    const absl::StatusOr<PartialRows> back = decode_rows(bytes);
-    ASSERT_TRUE(back.ok()) << back.status();
-    EXPECT_EQ(*back, rows);
-    EXPECT_EQ(encode_rows(*back), bytes);
-  }
-  const PartialRows rows = sketched_rows(random, 5);
-  expect_robust(encode_rows(rows), [](std::string_view bytes) { return decode_rows(bytes).status(); });
-}
-
-TEST(RowsCodec, SketchesThatContradictTheirRowAreRefused) {
-  PartialRows rows(1);
-  Partial& p = rows[0].partial;
-  p.sketches = model::Sketches({true, false});
-  p.add(from_ns(1), 2.5, 1);
-  ASSERT_TRUE(decode_rows(encode_rows(rows)).ok());
-  p.sketches.quantiles()->add(2.5);
-  EXPECT_EQ(decode_rows(encode_rows(rows)).status().message(), "rows: a quantile sketch of more or fewer samples");
-  p.sketches = model::Sketches({false, true});
-  EXPECT_EQ(decode_rows(encode_rows(rows)).status().message(), "rows: a distinct sketch of nothing");
-  p.sketches.distinct()->add(1);
-  EXPECT_TRUE(decode_rows(encode_rows(rows)).ok());
 }
 
 TEST(PartialCodec, ComesBack) {
