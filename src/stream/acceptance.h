@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,6 +37,7 @@ struct AcceptanceRules {
 model::Time future_bound(model::Time clock_now, model::Time set_after, model::Duration future);
 
 enum class Verdict : std::uint8_t { kAccepted, kLate, kHeld, kJump, kFuture, kNotFinite, kBadTime };
+inline constexpr std::size_t kVerdicts = 7;
 
 struct Decision {
   model::HeldSample sample;

@@ -3,12 +3,12 @@
 #include "stream/edge_engine.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "fmt/format.h"
 #include "stream/edge_engine_columns.h"
+#include "stream/edge_shard.h"
 
 namespace orla::stream {
 
@@ -20,6 +20,13 @@ using model::Label;
 using model::Time;
 
 namespace {
+
+// What taking samples and runs of them costs, in nanoseconds or so, and how much has to be done together before it is
+// worth waking the other shards' threads.
+constexpr std::size_t kSampleEffort = 1;
+constexpr std::size_t kRunEffort = 5;
+constexpr std::size_t kSettleEffort = 50;  // of a series
+constexpr std::size_t kForkEffort = 4'000;
 
 const char* reason(Verdict verdict) {
   switch (verdict) {
@@ -53,10 +60,13 @@ std::uint64_t distinct_hash(const model::Series& series, const std::vector<std::
 
 }  // namespace
 
-EdgeEngine::EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits)
-    : plan_(plan), input_keys_(input_keys), limits_(limits) {
+EdgeEngine::EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits,
+                       ShardWorkers* workers)
+    : plan_(plan), input_keys_(input_keys), limits_(limits), workers_(workers != nullptr ? *workers : alone_) {
   clear();
 }
+
+EdgeEngine::~EdgeEngine() = default;
 
 std::vector<Label> EdgeEngine::group_labels(const model::Series& series, const model::StreamDef& stream) {
   if (stream.whole_series) return series.labels;
@@ -78,12 +88,6 @@ model::Series EdgeEngine::definition(std::uint32_t series) const {
   return {std::string(texts_[definitions_.kind(series)]), definitions_.labels(series)};
 }
 
-const std::string& EdgeEngine::identity_of(std::uint32_t series) {
-  if (identified_ != series) identity_ = model::identity(definition(series));
-  identified_ = series;
-  return identity_;
-}
-
 std::uint32_t EdgeEngine::find_metric(std::string_view name) const {
   const auto found =
       std::lower_bound(metrics_by_name_.begin(), metrics_by_name_.end(), name,
@@ -95,7 +99,8 @@ std::uint32_t EdgeEngine::find_metric(std::string_view name) const {
 
 // The series' slots, one per stream of the metric, and its raw group; nothing when a group it needs is beyond the
 // limit.
-std::optional<EdgeEngine::Placed> EdgeEngine::place(const model::Series& series, std::size_t metric) {
+std::optional<EdgeEngine::Placed> EdgeEngine::place(std::uint32_t number, const model::Series& series,
+                                                    std::size_t metric) {
   const std::vector<std::size_t>& streams = metrics_[metric].streams;
   // By stream, and at the end, if there is one, of the raw stream.
   std::vector<std::pair<std::uint32_t, std::vector<Label>>> needed;
@@ -118,10 +123,19 @@ std::optional<EdgeEngine::Placed> EdgeEngine::place(const model::Series& series,
       placed.raw = group;
       break;
     }
+    settle_in(group, shard_of(number));
     slots_.push_back(Slot{needed[k].first, model::GroupId{group}, nullptr});
     if (hashes_wanted_) slot_hashes_.push_back(distinct_hash(series, plan_.streams[streams[k]].distinct));
   }
   return placed;
+}
+
+// There may be rows of the group in the shard.
+void EdgeEngine::settle_in(std::uint32_t group, std::uint32_t shard) {
+  if (shards_.size() == 1) return;
+  homes_.resize(groups_.size(), kNoShard);
+  std::uint8_t& home = homes_[group];
+  home = home == kNoShard || home == shard ? static_cast<std::uint8_t>(shard) : kManyShards;
 }
 
 std::uint32_t EdgeEngine::add_series(const model::Series& series, std::uint32_t metric) {
@@ -148,7 +162,7 @@ std::uint32_t EdgeEngine::define(const Input& input, const model::Series& series
   if (const std::optional<std::uint32_t> known = find_series(series)) {
     Series& s = series_[*known];
     if (s.slots == kNone) {
-      const std::optional<Placed> placed = place(series, metric);
+      const std::optional<Placed> placed = place(*known, series, metric);
       if (!placed) return kGroupLimit;
       s.slots = placed->slots;
       s.raw = placed->raw;
@@ -156,7 +170,8 @@ std::uint32_t EdgeEngine::define(const Input& input, const model::Series& series
     return *known;
   }
   if (series_.size() >= limits_.series) return kSeriesLimit;
-  const std::optional<Placed> placed = place(series, metric);
+  const auto next = static_cast<std::uint32_t>(series_.size());
+  const std::optional<Placed> placed = place(next, series, metric);
   if (!placed) return kGroupLimit;
   const std::uint32_t number = add_series(series, metric);
   series_[number].slots = placed->slots;
@@ -235,13 +250,84 @@ void EdgeEngine::receive(Input& in, const InputBatch& batch) {
   ledger.rejected_set.add(batch.rejected_set);
 }
 
+// Nothing of it moves while the batch is taken: its series are known.
+EdgeEngine::Columns EdgeEngine::columns_of(std::uint32_t input, const Batch& batch) {
+  Columns columns{{Tally::source_of(input, batch.decimals), {}, model::Duration::max()},
+                  batch,
+                  inputs_[input].series.data(),
+                  nullptr};
+  if (!batch.scaled.empty()) {
+    columns.scaled = batch.scaled.data();
+  } else {
+    // One number of decimals for the whole batch: that of the first of its series, as nearly always all have.
+    for (const Batch::Run& run : batch.runs) {
+      const std::uint32_t series = inputs_[input].series[index(run.series)];
+      if (series >= kGroupLimit) continue;
+      const int decimals = metrics_[series_[series].metric].decimals;
+      columns.source = Tally::source_of(input, decimals);
+      scaled_.resize(batch.values.size());
+      to_decimals(batch.values, decimals, scaled_);
+      columns.scaled = scaled_.data();
+      break;
+    }
+  }
+  const AcceptanceRules rules = rules_for(inputs_[input], Metric{});
+  columns.not_after = std::min(kLatestTime - model::Duration(1), rules.not_after);
+  if (rules.max_jump > model::Duration::zero()) columns.max_jump = rules.max_jump;
+  return columns;
+}
+
+// Has every shard do its part, `effort` nanoseconds or so altogether, and takes what they have to say.
+void EdgeEngine::on_shards(std::size_t effort, absl::FunctionRef<void(Shard&)> work) {
+  if (shards_.size() > 1 && effort >= kForkEffort)
+    workers_.run([&](std::size_t shard) { work(*shards_[shard]); });
+  else
+    for (const auto& shard : shards_) work(*shard);
+  collect();
+}
+
+void EdgeEngine::collect() {
+  const auto add = [&](std::uint32_t number, const Shard::Account& account) {
+    Input& input = inputs_[number];
+    model::Ledger& ledger = input.state.ledger;
+    ledger.aggregated += account.aggregated;
+    ledger.unmatched += account.unmatched;
+    if (account.series_limit > 0) ledger.dropped["series_limit"] += account.series_limit;
+    if (account.group_limit > 0) ledger.dropped["group_limit"] += account.group_limit;
+    ledger.late.add(account.late);
+    ledger.held += account.held;
+    if (account.rejected_set.count > 0) {
+      for (std::size_t v = 0; v < kVerdicts; ++v)
+        if (account.rejected[v] > 0) ledger.rejected[reason(static_cast<Verdict>(v))] += account.rejected[v];
+      ledger.rejected_set.add(account.rejected_set);
+    }
+    input.open += account.open;
+    input.changed = input.changed || account.changed;
+    if (account.newest <= input.state.newest) return;
+    input.state.newest = account.newest;
+    input.changed = true;
+    publish_due_ = true;
+  };
+  for (const auto& shard : shards_)
+    if (shard->collect(add, [&](std::uint32_t stream) { streams_[stream].emit_since = clock_; })) publish_due_ = true;
+}
+
+void EdgeEngine::settle_tallies() {
+  std::size_t open = 0;
+  for (const auto& shard : shards_) open += shard->open_tallies();
+  if (open > 0) on_shards(open * kSettleEffort, [](Shard& shard) { shard.settle_tallies(); });
+}
+
 absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time clock_now) {
   const std::uint32_t number = numbers_[input];
   if (const absl::Status status = check(inputs_[number], batch); !status.ok()) return status;
   clock_ = clock_now;
   Input& in = inputs_[number];
   receive(in, batch);
-  accept(in, columns_of(number, batch.samples));
+  claim_restored();
+  const Columns columns = columns_of(number, batch.samples);
+  on_shards(batch.samples.size() * kSampleEffort + batch.samples.runs.size() * kRunEffort,
+            [&](Shard& shard) { shard.accept(columns); });
   if (batch.end_of_input) end_input(input);
   return absl::OkStatus();
 }
@@ -257,194 +343,6 @@ AcceptanceRules EdgeEngine::rules_for(const Input& input, const Metric& metric) 
   return rules;
 }
 
-// Samples of the run from `begin` on, with all that can happen to them.
-void EdgeEngine::accept_run(std::uint32_t series, const Columns& columns, std::size_t r, std::uint32_t begin) {
-  settle_tally(series);
-  Series& s = series_[series];
-  const std::uint32_t input = columns.input();
-  Input& in = inputs_[input];
-  if (s.input != input) {
-    s.input = input;
-    mark_changed(series);
-    publish_due_ = true;
-  }
-  if (s.generation != generation_) s.to = model::kMinTime;  // its rows may be gone
-  const AcceptanceRules rules = rules_for(in, metrics_[s.metric]);
-  const auto [times, values] = columns.plain(r, begin, plain_);
-  const Time watermark_before = s.acceptance.watermark();
-  Acceptance::Plain plain = s.acceptance.plain(rules);
-  Time newest = model::kMinTime;
-  std::size_t from = 0;  // accepted and not yet folded, all for the same rows: [from, i)
-  const auto fold_until = [&, times = times, values = values](std::size_t end) {
-    if (from == end) return;
-    fold(s, input, times.data() + from, values.data() + from, end - from);
-    if (s.raw != kNone)
-      raw_.add(model::GroupId{s.raw}, columns.batch, r, begin + static_cast<std::uint32_t>(from),
-               begin + static_cast<std::uint32_t>(end));
-    in.state.ledger.aggregated += end - from;
-    from = end;
-  };
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    const Time time = times[i];
-    if (time < plain.from || time > plain.to || !std::isfinite(values[i])) [[unlikely]] {
-      fold_until(i);
-      from = i + 1;
-      decide_one(series, HeldSample{time, values[i], input}, rules);
-      plain = s.acceptance.plain(rules);
-      continue;
-    }
-    newest = std::max(newest, time);
-    if (time > s.acceptance.watermark()) {
-      s.acceptance.advance(time);
-      plain = s.acceptance.plain(rules);
-    }
-    if (time < s.from || time >= s.to) {
-      fold_until(i);
-      locate(s, time);
-    }
-  }
-  fold_until(times.size());
-  if (newest != model::kMinTime) accepted(in, newest);
-  if (s.acceptance.watermark() != watermark_before) {
-    mark_changed(series);
-    publish_due_ = true;
-  }
-}
-
-void EdgeEngine::accepted(Input& input, Time newest) {
-  if (newest <= input.state.newest) return;
-  input.state.newest = newest;
-  input.changed = true;
-  publish_due_ = true;
-}
-
-// Everything but the plain case.
-void EdgeEngine::decide_one(std::uint32_t series, const HeldSample& sample, const AcceptanceRules& rules) {
-  Acceptance& acceptance = series_[series].acceptance;
-  const bool held_before = !acceptance.held().empty();
-  for (const HeldSample& h : acceptance.held()) --inputs_[h.input].state.ledger.held;
-  acceptance.decide(sample, rules, decisions_);
-  for (const HeldSample& h : acceptance.held()) ++inputs_[h.input].state.ledger.held;
-  if (held_before || !acceptance.held().empty()) mark_changed(series);
-  settle(series);
-}
-
-void EdgeEngine::reject_held(std::uint32_t series) {
-  Acceptance& acceptance = series_[series].acceptance;
-  for (const HeldSample& h : acceptance.held()) --inputs_[h.input].state.ledger.held;
-  acceptance.reject_held(decisions_);
-  mark_changed(series);
-  settle(series);
-}
-
-// Carries out decisions_ and empties it.
-void EdgeEngine::settle(std::uint32_t series) {
-  const auto hash = [&](const HeldSample& sample) {  // -0.0 counts as 0.0
-    return model::sample_hash(identity_of(series), sample.time, sample.value + 0.0);
-  };
-  for (const Decision& decision : decisions_) {
-    const HeldSample& sample = decision.sample;
-    Input& from = inputs_[sample.input];
-    from.changed = true;
-    model::Ledger& ledger = from.state.ledger;
-    switch (decision.verdict) {
-      case Verdict::kHeld:
-        break;  // in ledger.held
-      case Verdict::kAccepted: {
-        Series& s = series_[series];
-        if (sample.time < s.from || sample.time >= s.to) locate(s, sample.time);
-        fold(s, sample.input, &sample.time, &sample.value, 1);
-        if (s.raw != kNone) raw_.add(model::GroupId{s.raw}, sample.time, sample.value, metrics_[s.metric].decimals);
-        ++ledger.aggregated;
-        accepted(from, sample.time);
-        break;
-      }
-      case Verdict::kLate:
-        ledger.late.add(hash(sample));
-        break;
-      case Verdict::kJump:
-      case Verdict::kFuture:
-      case Verdict::kNotFinite:
-      case Verdict::kBadTime:
-        ++ledger.rejected[reason(decision.verdict)];
-        ledger.rejected_set.add(hash(sample));
-        break;
-    }
-  }
-  decisions_.clear();
-}
-
-// Finds or opens the rows of the slices that hold `time`.
-void EdgeEngine::locate(Series& series, Time time) {
-  series.from = model::kMinTime;
-  series.to = model::kMaxTime;
-  series.generation = generation_;
-  const std::size_t count = metrics_[series.metric].streams.size();
-  for (std::size_t k = 0; k < count; ++k) {
-    Slot& slot = slots_[series.slots + k];
-    const model::Duration length = streams_[slot.stream].slice;
-    const Time slice = model::slice_start(time, length);
-    slot.row = &rows_.at(slot.stream, slice, slot.group);
-    series.from = std::max(series.from, slice);
-    series.to = std::min(series.to, slice + length);
-  }
-}
-
-// Adds accepted samples to the series' located rows.
-void EdgeEngine::fold(Series& series, std::uint32_t input, const Time* times, const double* values, std::size_t count) {
-  const Metric& metric = metrics_[series.metric];
-  const std::size_t slots = metric.streams.size();
-  Slot* const slot = slots_.data() + series.slots;
-  if (slot[0].row->input != input) claim(*slot[0].row, input);
-  inputs_[input].open += count;
-  if (count > 1 && slots > 1) {
-    // Summed up once, then merged into each stream's row.
-    scratch_.count = 0;
-    scratch_.sums = model::ExactSum();
-    for (std::size_t i = 0; i < count; ++i) scratch_.add(times[i], values[i], metric.decimals);
-    for (std::size_t k = 0; k < slots; ++k) slot[k].row->content.partial.merge_sums(scratch_);
-    if (metric.quantiles) {
-      keys_.resize(std::max(keys_.size(), count));
-      std::transform(values, values + count, keys_.begin(), model::quantile_key);
-      add_quantiles(series, std::span(keys_).first(count));
-    }
-  } else {
-    for (std::size_t k = 0; k < slots; ++k)
-      for (std::size_t i = 0; i < count; ++i) slot[k].row->content.partial.add(times[i], values[i], metric.decimals);
-  }
-  if (metric.distinct) count_series(series);
-  for (std::size_t k = 0; k < slots; ++k) note_change(slot[k]);
-}
-
-// The keys of samples that the series' located rows have in their sums.
-void EdgeEngine::add_quantiles(const Series& series, std::span<const std::int32_t> keys) {
-  const std::size_t slots = metrics_[series.metric].streams.size();
-  for (std::size_t k = 0; k < slots; ++k)
-    if (model::QuantileSketch* quantiles = slots_[series.slots + k].row->content.partial.sketches.quantiles())
-      quantiles->add_keys(keys);
-}
-
-// The located rows have samples of the series.
-void EdgeEngine::count_series(const Series& series) {
-  const std::size_t slots = metrics_[series.metric].streams.size();
-  for (std::size_t k = 0; k < slots; ++k)
-    if (model::DistinctSketch* distinct = slots_[series.slots + k].row->content.partial.sketches.distinct())
-      distinct->add(slot_hashes_[series.slots + k]);
-}
-
-// The slot's row has samples that were not there.
-void EdgeEngine::note_change(const Slot& slot) {
-  rows_.mark_changed(*slot.row);
-  Stream& stream = streams_[slot.stream];
-  if (stream.emit > model::Duration::zero() && !stream.emit_since) stream.emit_since = clock_;
-}
-
-void EdgeEngine::mark_changed(std::uint32_t series) {
-  if (series_[series].changed) return;
-  series_[series].changed = true;
-  changed_series_.push_back(series);
-}
-
 void EdgeEngine::end_input(std::size_t input) {
   const std::uint32_t number = numbers_[input];
   if (inputs_[number].state.ended) return;
@@ -454,8 +352,21 @@ void EdgeEngine::end_input(std::size_t input) {
   for (std::uint32_t series = 0; series < series_.size(); ++series) {
     const std::vector<HeldSample>& held = series_[series].acceptance.held();
     if (std::any_of(held.begin(), held.end(), [&](const HeldSample& h) { return h.input == number; }))
-      reject_held(series);
+      shards_[shard_of(series)]->reject_held(series);
   }
+  collect();
+}
+
+std::size_t EdgeEngine::open_rows() const {
+  std::size_t rows = 0;
+  for (const auto& shard : shards_) rows += shard->rows().size();
+  return rows;
+}
+
+std::size_t EdgeEngine::raw_samples() const {
+  std::size_t samples = 0;
+  for (const auto& shard : shards_) samples += shard->raw().size();
+  return samples;
 }
 
 std::vector<std::pair<std::string, model::InputState>> EdgeEngine::inputs() const {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "base/version.h"
 #include "model/batch.h"
@@ -24,6 +26,7 @@
 #include "stream/acceptance.h"
 #include "stream/open_rows.h"
 #include "stream/raw_samples.h"
+#include "stream/shard_workers.h"
 #include "stream/tally.h"
 
 namespace orla::stream {
@@ -68,7 +71,11 @@ inline constexpr std::size_t kRawBatchSamples = std::size_t{1} << 16;
 class EdgeEngine {
  public:
   // input_keys: of this edge's inputs; their numbers here are the `input` arguments below.
-  EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits = {});
+  // workers: how many shards there are, and who does their work; outlives the engine. null: there is one, the caller's.
+  // What the engine decides, seals and keeps is the same whatever they are.
+  EdgeEngine(const model::Plan& plan, const std::vector<std::string>& input_keys, EngineLimits limits = {},
+             ShardWorkers* workers = nullptr);
+  ~EdgeEngine();
 
   // A snapshot replaces everything. INVALID_ARGUMENT for a state that contradicts itself; the engine is then unusable.
   absl::Status restore(const model::EdgeState& state);
@@ -113,9 +120,10 @@ class EdgeEngine {
   std::size_t producer_count() const { return producer_count_; }
   // Last sequence number of a producer; 0: none. `input` as in apply().
   std::uint64_t producer_sequence(std::size_t input, std::string_view producer) const;
-  std::size_t open_rows() const { return rows_.size(); }
+  // In memory: one that several shards have parts of counts several times.
+  std::size_t open_rows() const;
   // Those the next seal takes.
-  std::size_t raw_samples() const { return raw_.size(); }
+  std::size_t raw_samples() const;
   // Sorted by metric: those that this edge's inputs can produce and a rollup wants. Never goes back.
   std::vector<model::Publication> publications();
 
@@ -186,45 +194,32 @@ class EdgeEngine {
   static constexpr std::uint32_t kNoMetric = UINT32_MAX;
   // What a batch is to the fast path.
   struct Columns;
+  class Shard;
+
+  // A series is one shard's for its life. Neighbours go to different ones.
+  static std::uint32_t shard_of(std::uint32_t series, std::size_t shards) {
+    return static_cast<std::uint32_t>((std::uint64_t{series * 2654435769U} * shards) >> 32U);
+  }
+  std::uint32_t shard_of(std::uint32_t series) const { return shard_of(series, shards_.size()); }
 
   // edge_engine.cc
   // What applied and refused batches have in common: names, position, accounts of what arrived.
   void receive(Input& input, const model::InputBatch& batch);
   static std::vector<model::Label> group_labels(const model::Series& series, const model::StreamDef& stream);
   model::Series definition(std::uint32_t series) const;
-  const std::string& identity_of(std::uint32_t series);
   std::uint32_t find_metric(std::string_view name) const;
   absl::Status check(const Input& input, const model::InputBatch& batch) const;
   absl::Status check_producer(const Input& input, const model::InputBatch& batch) const;
   std::uint32_t define(const Input& input, const model::Series& series);
   std::optional<std::uint32_t> find_series(const model::Series& series) const;
-  std::optional<Placed> place(const model::Series& series, std::size_t metric);
+  std::optional<Placed> place(std::uint32_t number, const model::Series& series, std::size_t metric);
+  void settle_in(std::uint32_t group, std::uint32_t shard);
   std::uint32_t add_series(const model::Series& series, std::uint32_t metric);
-  void accept_run(std::uint32_t series, const Columns& columns, std::size_t run, std::uint32_t begin);
-  void decide_one(std::uint32_t series, const model::HeldSample& sample, const AcceptanceRules& rules);
-  void reject_held(std::uint32_t series);
-  void settle(std::uint32_t series);
-  void locate(Series& series, model::Time time);
-  void add_quantiles(const Series& series, std::span<const std::int32_t> keys);
-  void count_series(const Series& series);
-  void fold(Series& series, std::uint32_t input, const model::Time* times, const double* values, std::size_t count);
-  void note_change(const Slot& slot);
-  void mark_changed(std::uint32_t series);
-  void accepted(Input& input, model::Time newest);
-  AcceptanceRules rules_for(const Input& input, const Metric& metric) const;
-
-  // edge_engine_runs.cc
   Columns columns_of(std::uint32_t input, const model::Batch& batch);
-  void accept(Input& input, const Columns& columns);
-  std::uint32_t tally_short_run(std::uint32_t series, const Columns& columns, std::size_t run);
-  std::uint32_t tally_long_run(std::uint32_t series, const Columns& columns, std::size_t run);
-  void keep_raw(std::uint32_t series, const model::Batch& batch, std::size_t run, std::uint32_t begin,
-                std::uint32_t end);
-  bool touch(std::uint32_t series, const Columns& columns, model::Time time);
-  void sketch_tallied(std::uint32_t series, const Columns& columns, std::uint32_t begin, std::uint32_t end);
-  void sketch_tallied(std::uint32_t series, double value);
-  void settle_tally(std::uint32_t series);
+  void on_shards(std::size_t effort, absl::FunctionRef<void(Shard&)> work);
+  void collect();
   void settle_tallies();
+  AcceptanceRules rules_for(const Input& input, const Metric& metric) const;
 
   // edge_engine_seal.cc
   void publish();
@@ -233,12 +228,12 @@ class EdgeEngine {
   bool all_ended(const Metric& metric) const;
   model::Time boundary(const Metric& metric) const;
   bool boundary_moved() const;
+  bool no_rows(std::size_t stream) const;
   void take_rows(std::size_t stream, model::Time end, Sealed& out);
   std::vector<std::uint64_t> sealed_samples() const;
 
   // edge_engine_losses.cc
   bool counts(std::size_t stream) const;
-  void claim(OpenRows::Row& row, std::uint32_t input);
   void claim_restored();
   void add_names(Input& input, const model::InputBatch& batch);
 
@@ -254,6 +249,7 @@ class EdgeEngine {
   void list_names(model::EdgeState& state, std::size_t from_series, std::size_t from_group) const;
   model::SeriesState state_of(std::uint32_t series) const;
   std::vector<model::SealedStream> sealed_streams();
+  model::PartialRows take_changed_rows();
 
   const model::Plan& plan_;
   const std::vector<std::string> input_keys_;
@@ -272,37 +268,33 @@ class EdgeEngine {
   std::vector<Series> series_;
   model::LabelTable definitions_{texts_};  // parallel to series_; kind: the metric's name, a number of texts_
   std::vector<Tally> tallies_;             // parallel to series_
-  std::vector<std::uint32_t> touched_;     // series whose tally is open
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> slot_hashes_;  // parallel to slots_: what its stream counts; empty when no stream does
   bool hashes_wanted_ = false;
   model::LabelTable groups_{texts_};  // by GroupId; kind: index into streams_
 
-  RawSamples raw_;
   bool keeps_raw_ = false;  // of some metric
 
-  OpenRows rows_;
+  InlineShards alone_{1};
+  ShardWorkers& workers_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // as many as workers_
+  // By GroupId, when there are several shards: in which of them its rows may be. Shorter than groups_: kNoShard.
+  std::vector<std::uint8_t> homes_;
+  static constexpr std::uint8_t kNoShard = 255;
+  static constexpr std::uint8_t kManyShards = 254;
+  static_assert(kMaxShards < kManyShards);
   std::uint32_t generation_ = 1;  // rises when rows are taken: cached row pointers are then void
   bool unclaimed_ = false;        // there may be restored rows of which no input is known
   bool publish_due_ = true;       // something that the publications depend on has changed
   model::Time clock_ = model::kMinTime;
 
   // Since take_changes():
-  std::vector<std::uint32_t> changed_series_;
   std::size_t known_series_ = 0;
   std::size_t known_groups_ = 0;
   bool taken_everything_ = false;
 
-  // Of one series, the last that was asked for.
-  std::uint32_t identified_ = kNone;
-  std::string identity_;
-
   // Scratch, to save allocations.
-  std::vector<Decision> decisions_;
-  model::Partial scratch_;
   std::vector<std::int32_t> scaled_;
-  std::vector<std::int32_t> keys_;
-  model::Batch plain_;
 };
 
 }  // namespace orla::stream

@@ -14,7 +14,8 @@ namespace orla::stream {
 // Borrows the batch.
 struct EdgeEngine::Columns : TallySource {
   const model::Batch& batch;
-  const std::int32_t* scaled;  // decimals of `source`, kNoDecimal where there is none; null: the batch has no samples
+  const std::uint32_t* numbers;  // Input::series of the batch's input
+  const std::int32_t* scaled;    // decimals of `source`, kNoDecimal where there is none; null: the batch has no samples
 
   int decimals() const { return static_cast<int>(source & 15); }
   std::uint32_t input() const { return source >> 4; }

@@ -1,7 +1,7 @@
 // Whose samples are in which rows, and what is lost or refused.
 #include <algorithm>
 
-#include "stream/edge_engine.h"
+#include "stream/edge_shard.h"
 
 namespace orla::stream {
 
@@ -9,14 +9,6 @@ namespace orla::stream {
 bool EdgeEngine::counts(std::size_t stream) const {
   const std::size_t metric = streams_[stream].metric;
   return metric != kNoMetric && metrics_[metric].streams.front() == stream;
-}
-
-// The row is the input's from now on, with all that is in it.
-void EdgeEngine::claim(OpenRows::Row& row, std::uint32_t input) {
-  const std::uint64_t count = row.content.partial.count;
-  if (row.input != OpenRows::kNoInput) inputs_[row.input].open -= count;
-  row.input = input;
-  inputs_[input].open += count;
 }
 
 // Of restored rows it is not kept whose samples they hold: the input that delivered one of their series last.
@@ -38,10 +30,13 @@ void EdgeEngine::claim_restored() {
   }
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
     if (!counts(stream)) continue;
-    rows_.each(stream, [&](OpenRows::Row& row) {
-      if (row.input == OpenRows::kNoInput) claim(row, of_group.empty() ? 0 : of_group[index(row.content.group)]);
-    });
+    for (const auto& shard : shards_)
+      shard->rows().each(stream, [&](OpenRows::Row& row) {
+        if (row.input == OpenRows::kNoInput)
+          shard->claim(row, of_group.empty() ? 0 : of_group[index(row.content.group)]);
+      });
   }
+  collect();
 }
 
 std::vector<std::uint64_t> EdgeEngine::sealed_samples() const {

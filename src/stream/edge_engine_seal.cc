@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "stream/edge_engine.h"
+#include "stream/edge_shard.h"
 
 namespace orla::stream {
 
@@ -12,7 +12,8 @@ using model::Time;
 
 namespace {
 
-// Sorts rows of which each (group, slice) is there once, moving each row once, and what is parallel to them.
+// Sorts the rows, moving each once, and what is parallel to them; those of one (group, slice) become one, which is the
+// first of its inputs'.
 void sort_rows(model::PartialRows& rows, std::vector<std::uint32_t>& parallel) {
   struct Keyed {
     model::GroupId group;
@@ -25,13 +26,19 @@ void sort_rows(model::PartialRows& rows, std::vector<std::uint32_t>& parallel) {
   std::vector<Keyed> order;
   order.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) order.push_back({rows[i].group, rows[i].slice, i});
-  if (std::is_sorted(order.begin(), order.end())) return;
+  const auto not_before = [](const Keyed& a, const Keyed& b) { return !(a < b); };
+  if (std::adjacent_find(order.begin(), order.end(), not_before) == order.end()) return;
   std::sort(order.begin(), order.end());
   model::PartialRows sorted;
   std::vector<std::uint32_t> along;
   sorted.reserve(rows.size());
   along.reserve(rows.size());
   for (const Keyed& k : order) {
+    if (!sorted.empty() && sorted.back().group == k.group && sorted.back().slice == k.slice) {
+      sorted.back().partial.merge(rows[k.row].partial);
+      along.back() = std::min(along.back(), parallel[k.row]);
+      continue;
+    }
     sorted.push_back(std::move(rows[k.row]));
     along.push_back(parallel[k.row]);
   }
@@ -156,11 +163,18 @@ std::vector<model::Publication> EdgeEngine::publications() {
   return all;
 }
 
+bool EdgeEngine::no_rows(std::size_t stream) const {
+  return std::all_of(shards_.begin(), shards_.end(), [&](const auto& shard) { return shard->rows().empty(stream); });
+}
+
 void EdgeEngine::take_rows(std::size_t stream, Time end, Sealed& out) {
   Stream& s = streams_[stream];
   const std::size_t before = out.rows.size();
   const bool counted = counts(stream);
-  if (rows_.take(stream, end, out.rows, counted ? &out.counted : nullptr) > 0) {
+  std::size_t taken = 0;
+  for (const auto& shard : shards_)
+    taken += shard->rows().take(stream, end, out.rows, counted ? &out.counted : nullptr);
+  if (taken > 0) {
     out.counted.resize(out.rows.size(), Sealed::kRepeats);
     for (std::size_t i = before; counted && i < out.rows.size(); ++i) {
       if (out.counted[i] != Sealed::kRepeats) inputs_[out.counted[i]].open -= out.rows[i].partial.count;
@@ -168,14 +182,14 @@ void EdgeEngine::take_rows(std::size_t stream, Time end, Sealed& out) {
     ++generation_;
     s.taken = std::max(s.taken, end);
   }
-  if (rows_.empty(stream)) s.emit_since.reset();
+  if (no_rows(stream)) s.emit_since.reset();
 }
 
 std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
   settle_tallies();
   publish();
   claim_restored();
-  const bool everything = scope == SealScope::kEverything || rows_.size() > limits_.open_rows;
+  const bool everything = scope == SealScope::kEverything || open_rows() > limits_.open_rows;
   const bool emits = emission_due(clock_);
   Sealed sealed;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -186,9 +200,11 @@ std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
     else
       take_rows(i, metrics_[stream.metric].publication, sealed);
   }
-  if (when == SealWhen::kSomethingNew && sealed.rows.empty() && raw_.size() == 0 && !boundary_moved())
+  if (when == SealWhen::kSomethingNew && sealed.rows.empty() && raw_samples() == 0 && !boundary_moved())
     return std::nullopt;
-  sealed.raw = raw_.take(kRawBatchSamples);
+  std::vector<RawSamples*> raw;
+  for (const auto& shard : shards_) raw.push_back(&shard->raw());
+  sealed.raw = RawSamples::take(raw, kRawBatchSamples);
   if (everything) taken_everything_ = true;
   for (Metric& metric : metrics_) metric.told = boundary(metric);
   sort_rows(sealed.rows, sealed.counted);

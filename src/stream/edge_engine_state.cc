@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "fmt/format.h"
-#include "stream/edge_engine.h"
+#include "stream/edge_shard.h"
 
 namespace orla::stream {
 
@@ -19,18 +19,17 @@ void EdgeEngine::clear() {
   listed_inputs_ = 0;
   series_.clear();
   tallies_.clear();
-  touched_.clear();
   definitions_.clear();
-  identified_ = kNone;
   slots_.clear();
   slot_hashes_.clear();
   hashes_wanted_ = false;
   groups_.clear();
   texts_.clear();
-  rows_.clear();
-  raw_.clear();
+  homes_.clear();
+  shards_.clear();
+  for (std::uint32_t shard = 0; shard < workers_.size(); ++shard)
+    shards_.push_back(std::make_unique<Shard>(*this, shard, series_, tallies_, slots_));
   keeps_raw_ = !plan_.raw_streams.empty();
-  changed_series_.clear();
   known_series_ = known_groups_ = 0;
   producer_count_ = 0;
   taken_everything_ = false;
@@ -45,7 +44,7 @@ void EdgeEngine::clear() {
     stream.slice = def.slice;
     stream.decimals = def.decimals;
     stream.emit = def.emit;
-    rows_.add_stream(def.slice, def.sketches());
+    for (const auto& shard : shards_) shard->rows().add_stream(def.slice, def.sketches());
     hashes_wanted_ = hashes_wanted_ || !def.distinct.empty();
   }
   for (std::size_t m = 0; m < plan_.fleet.metrics.size(); ++m) {
@@ -116,7 +115,7 @@ std::size_t EdgeEngine::stream_of(const model::GroupDef& group) {
   stream.metric = kNoMetric;
   stream.slice = model::Duration(group.slice_ns);
   stream.decimals = group.decimals;
-  rows_.add_stream(stream.slice, {});
+  for (const auto& shard : shards_) shard->rows().add_stream(stream.slice, {});
   return streams_.size() - 1;
 }
 
@@ -162,9 +161,11 @@ absl::Status EdgeEngine::restore_names(const EdgeState& state) {
 absl::Status EdgeEngine::restore_rows(const EdgeState& state) {
   model::PartialRows gone;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
-    if (state.sealed_everything) rows_.take(i, model::kMaxTime, gone, nullptr);
-    for (const model::SealedStream& sealed : state.sealed)
-      if (sealed.stream == streams_[i].name) rows_.take(i, sealed.time, gone, nullptr);
+    for (const auto& shard : shards_) {
+      if (state.sealed_everything) shard->rows().take(i, model::kMaxTime, gone, nullptr);
+      for (const model::SealedStream& sealed : state.sealed)
+        if (sealed.stream == streams_[i].name) shard->rows().take(i, sealed.time, gone, nullptr);
+    }
   }
   ++generation_;
   unclaimed_ = unclaimed_ || !state.open.empty();
@@ -172,12 +173,14 @@ absl::Status EdgeEngine::restore_rows(const EdgeState& state) {
     if (index(row.group) >= groups_.size())
       return absl::InvalidArgumentError(
           fmt::format("edge state: open row of group {}, of which there are {}", index(row.group), groups_.size()));
-    rows_.at(groups_.kind(index(row.group)), row.slice, row.group).content.partial = row.partial;
+    const std::uint32_t shard = shard_of(index(row.group));
+    settle_in(index(row.group), shard);
+    shards_[shard]->rows().at(groups_.kind(index(row.group)), row.slice, row.group).content.partial = row.partial;
   }
   // When they came in is not known: what `emit` sends is due.
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     streams_[i].emit_since.reset();
-    if (streams_[i].emit > model::Duration::zero() && !rows_.empty(i)) streams_[i].emit_since = model::kMinTime;
+    if (streams_[i].emit > model::Duration::zero() && !no_rows(i)) streams_[i].emit_since = model::kMinTime;
   }
   return absl::OkStatus();
 }
@@ -225,7 +228,8 @@ std::vector<model::SealedStream> EdgeEngine::sealed_streams() {
   }
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const auto found = taken.find(streams_[i].name);
-    if (found != taken.end() && streams_[i].taken < found->second) rows_.mark_all_changed(i);
+    if (found != taken.end() && streams_[i].taken < found->second)
+      for (const auto& shard : shards_) shard->rows().mark_all_changed(i);
     streams_[i].taken = model::kMinTime;
   }
   std::vector<model::SealedStream> sealed;
@@ -240,6 +244,38 @@ void EdgeEngine::list_names(EdgeState& state, std::size_t from_series, std::size
     state.new_groups.push_back(group(static_cast<model::GroupId>(i)));
 }
 
+namespace {
+
+void add_rows(model::PartialRows& to, model::PartialRows rows) {
+  if (to.empty()) {
+    to = std::move(rows);
+  } else {
+    to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+  }
+}
+
+}  // namespace
+
+// Those with a part that has changed in some shard, whole.
+model::PartialRows EdgeEngine::take_changed_rows() {
+  if (shards_.size() > 1) {
+    for (const auto& shard : shards_)
+      shard->rows().each_changed([&](const model::PartialRow& row) {
+        if (homes_[index(row.group)] != kManyShards) return;
+        for (const auto& other : shards_) {
+          if (other == shard) continue;
+          OpenRows& rows = other->rows();
+          if (OpenRows::Row* part = rows.find(groups_.kind(index(row.group)), row.slice, row.group); part != nullptr)
+            rows.mark_changed(*part);
+        }
+      });
+  }
+  model::PartialRows changed;
+  for (const auto& shard : shards_) add_rows(changed, shard->rows().take_changed());
+  if (shards_.size() > 1) model::canonicalize(changed);
+  return changed;
+}
+
 EdgeState EdgeEngine::take_changes() {
   settle_tallies();
   publish();
@@ -250,13 +286,12 @@ EdgeState EdgeEngine::take_changes() {
   state.sealed = sealed_streams();
   state.sealed_everything = std::exchange(taken_everything_, false);
   if (state.sealed_everything) state.sealed.clear();
-  state.open = rows_.take_changed();
-  std::sort(changed_series_.begin(), changed_series_.end());
-  for (const std::uint32_t series : changed_series_) {
-    series_[series].changed = false;
-    state.series.push_back(state_of(series));
-  }
-  changed_series_.clear();
+  state.open = take_changed_rows();
+  std::vector<std::uint32_t> changed;
+  for (const auto& shard : shards_) shard->take_changed_series(changed);
+  std::sort(changed.begin(), changed.end());
+  state.series.reserve(changed.size());
+  for (const std::uint32_t series : changed) state.series.push_back(state_of(series));
   for (Input& input : inputs_)
     if (std::exchange(input.changed, false)) state.inputs.push_back(input.state);
   for (std::uint32_t i = 0; i < inputs_.size(); ++i) {
@@ -275,7 +310,8 @@ EdgeState EdgeEngine::snapshot() {
   EdgeState state;
   state.snapshot = true;
   list_names(state, 0, 0);
-  state.open = rows_.all();
+  for (const auto& shard : shards_) add_rows(state.open, shard->rows().all());
+  if (shards_.size() > 1) model::canonicalize(state.open);
   for (std::uint32_t series = 0; series < series_.size(); ++series)
     if (const Acceptance& a = series_[series].acceptance; a.watermark() != model::kMinTime || !a.held().empty())
       state.series.push_back(state_of(series));

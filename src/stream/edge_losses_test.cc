@@ -64,7 +64,7 @@ TEST(EdgeLosses, InputsThatShareGroupsAreExactTogether) {
   life.apply(samples, 2);
   life.apply({{1, plug("load", 1, 1), at(2), 1}}, 3);
   const Sealed sealed = *life.engine->seal(SealScope::kEverything, SealWhen::kAlways);
-  EXPECT_EQ(counted(sealed), (Counts{{"e/1", 101}})) << "that of the input that came last";
+  EXPECT_EQ(counted(sealed), (Counts{{"e/0", 101}})) << "those of the first of its inputs";
   EXPECT_EQ(sealed.sealed[0] + sealed.sealed[1], 201U);
   life.engine->lose(list(counted(sealed)), "damaged");
   const auto inputs = life.engine->inputs();

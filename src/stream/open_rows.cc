@@ -68,6 +68,14 @@ OpenRows::Row& OpenRows::at(std::size_t stream, model::Time slice, model::GroupI
   return pool_[*found];
 }
 
+OpenRows::Row* OpenRows::find(std::size_t stream, model::Time slice, model::GroupId group) {
+  auto& slices = streams_[stream].slices;
+  const auto place = slices.find(slice);
+  if (place == slices.end()) return nullptr;
+  const auto found = place->second.find(group);
+  return found == place->second.end() ? nullptr : &pool_[*found];
+}
+
 void OpenRows::mark_all_changed(std::size_t stream) {
   for (auto& [slice, rows] : streams_[stream].slices)
     for (const std::uint32_t row : rows) mark_changed(pool_[row]);

@@ -40,6 +40,8 @@ class OpenRows {
     row.changed = true;
     changed_.push_back(&row);
   }
+  // null: there is none.
+  Row* find(std::size_t stream, model::Time slice, model::GroupId group);
   // All open rows of the stream count as changed.
   void mark_all_changed(std::size_t stream);
 
@@ -54,6 +56,12 @@ class OpenRows {
   void each(std::size_t stream, Visit visit) {
     for (auto& [slice, rows] : streams_[stream].slices)
       for (const std::uint32_t row : rows) visit(pool_[row]);
+  }
+
+  template <typename Visit>  // of the content of the rows changed since take_changed()
+  void each_changed(Visit visit) {
+    for (std::size_t i = 0; i < changed_.size(); ++i)
+      if (changed_[i]->open && changed_[i]->changed) visit(changed_[i]->content);
   }
 
   // Copies the rows changed since the last call, canonical. O(rows changed).

@@ -95,8 +95,8 @@ void RawSamples::clear() {
   size_ = 0;
 }
 
-// Runs by group, stable: by counting when there are many.
-void RawSamples::order(const Batch& part) {
+// Stable: by counting when there are many.
+RawSamples::Ordered RawSamples::ordered(const Batch& part) {
   const std::size_t n = part.runs.size();
   order_.resize(n);
   std::uint32_t most = 0;
@@ -106,27 +106,37 @@ void RawSamples::order(const Batch& part) {
     sorted = sorted && group >= most;
     most = std::max(most, group);
   }
-  if (sorted) return std::iota(order_.begin(), order_.end(), 0U);
+  std::iota(order_.begin(), order_.end(), 0U);
+  if (sorted) return {&part, order_};
   if (most / 4 > n) {
-    std::iota(order_.begin(), order_.end(), 0U);
     std::stable_sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return model::index(part.runs[a].series) < model::index(part.runs[b].series);
     });
-    return;
+    return {&part, order_};
   }
   counts_.assign(std::size_t{most} + 2, 0);
   for (const Batch::Run& run : part.runs) ++counts_[model::index(run.series) + 1];
   std::partial_sum(counts_.begin(), counts_.end(), counts_.begin());
   for (std::size_t i = 0; i < n; ++i)
     order_[counts_[model::index(part.runs[i].series)]++] = static_cast<std::uint32_t>(i);
+  return {&part, order_};
 }
 
-void RawSamples::take_part(const Batch& part, std::size_t most, std::vector<RawBatch>& out) {
-  order(part);
-  const model::BatchForm form = model::form_of(part);
+// Of parts of one form, runs in the order of groups.
+void RawSamples::take_parts(std::vector<Ordered>& parts, std::size_t most, std::vector<RawBatch>& out) {
+  const model::BatchForm form = model::form_of(*parts.front().part);
   RawBatch* to = nullptr;
-  std::size_t left = part.size();
-  for (const std::uint32_t r : order_) {
+  std::size_t left = 0;
+  for (const Ordered& ordered : parts) left += ordered.part->size();
+  while (left > 0) {
+    Ordered* from = nullptr;  // with the least group
+    for (Ordered& next : parts)
+      if (!next.runs.empty() &&
+          (from == nullptr || next.part->runs[next.runs.front()].series < from->part->runs[from->runs.front()].series))
+        from = &next;
+    const Batch& part = *from->part;
+    const std::uint32_t r = from->runs.front();
+    from->runs = from->runs.subspan(1);
     const Batch::Run& run = part.runs[r];
     const GroupId group{model::index(run.series)};
     for (std::uint32_t i = run.begin; i < run.end;) {
@@ -150,9 +160,28 @@ void RawSamples::take_part(const Batch& part, std::size_t most, std::vector<RawB
 }
 
 std::vector<RawBatch> RawSamples::take(std::size_t most) {
+  RawSamples* const self = this;
+  return take({&self, 1}, most);
+}
+
+std::vector<RawBatch> RawSamples::take(std::span<RawSamples* const> all, std::size_t most) {
   std::vector<RawBatch> out;
-  for (std::size_t i = 0; i < used_; ++i) take_part(parts_[i], most, out);
-  clear();
+  std::vector<std::size_t> done(all.size());  // parts
+  std::vector<Ordered> together;
+  const auto next = [&](std::size_t i) { return done[i] < all[i]->used_ ? &all[i]->parts_[done[i]] : nullptr; };
+  for (;;) {
+    together.clear();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Batch* const part = next(i);
+      if (part == nullptr) continue;
+      if (!together.empty() && model::form_of(*part) != model::form_of(*together.front().part)) continue;
+      together.push_back(all[i]->ordered(*part));
+      ++done[i];
+    }
+    if (together.empty()) break;
+    take_parts(together, most, out);
+  }
+  for (RawSamples* samples : all) samples->clear();
   for (RawBatch& batch : out) {
     for (std::size_t i = 0; i < batch.samples.runs.size(); ++i) {
       batch.samples.runs[i].series = model::SeriesId{static_cast<std::uint32_t>(i)};

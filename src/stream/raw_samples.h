@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/batch.h"
@@ -30,12 +31,19 @@ class RawSamples {
   void clear();
   // Hands everything over, in batches of at most `most` samples.
   std::vector<RawBatch> take(std::size_t most);
+  // The same of several that have no group in common, together.
+  static std::vector<RawBatch> take(std::span<RawSamples* const> all, std::size_t most);
 
  private:
   // Samples of one form; the number of a run's series is its group's.
   model::Batch& part(bool paced, bool scaled, int decimals);
-  void order(const model::Batch& part);
-  void take_part(const model::Batch& part, std::size_t most, std::vector<RawBatch>& out);
+  // A part's runs, by group.
+  struct Ordered {
+    const model::Batch* part = nullptr;
+    std::span<const std::uint32_t> runs;
+  };
+  Ordered ordered(const model::Batch& part);
+  static void take_parts(std::vector<Ordered>& parts, std::size_t most, std::vector<RawBatch>& out);
 
   std::vector<model::Batch> parts_;  // the first used_ of them hold something
   std::size_t used_ = 0;

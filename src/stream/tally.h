@@ -20,7 +20,7 @@ struct TallySource {
 
 // Open while `to` lies above kMinTime: it then takes samples later than `watermark` and before `to`, of one input and
 // with one number of decimals (`source`).
-struct Tally {
+struct alignas(64) Tally {
   model::Time watermark = model::kMinTime;  // of the series: the newest time taken, or that of its Acceptance
   model::Time to = model::kMinTime;         // end of the slices of the series' rows
   std::int64_t sum = 0;
