@@ -34,7 +34,7 @@ namespace {
 enum class Form { kPlain, kDecimals, kPaced };
 enum class Order { kRuns, kSingles };
 
-class EdgeAllocations : public testing::TestWithParam<std::tuple<Form, Order>> {
+class EdgeAllocations : public testing::TestWithParam<std::tuple<Form, Order, std::size_t>> {
  protected:
   static constexpr std::uint32_t kPlugs = 50;
   static constexpr int kSamples = 100;  // of each plug in a batch, 10 ms apart
@@ -75,9 +75,10 @@ class EdgeAllocations : public testing::TestWithParam<std::tuple<Form, Order>> {
 };
 
 TEST_P(EdgeAllocations, NoneWhileASliceIsFilled) {
-  const auto [form, order] = GetParam();
+  const auto [form, order, shards] = GetParam();
   const model::Plan plan = make_test_plan();
-  EdgeEngine engine(plan, keys(plan));
+  ThreadShards workers(shards);
+  EdgeEngine engine(plan, keys(plan), EngineLimits{}, &workers);
   std::vector<InputBatch> batches;
   for (int i = 0; i < 50; ++i) batches.push_back(batch(form, order, i));  // one minute is a slice
   ASSERT_TRUE(engine.apply(0, batches[0], Time{}).ok());
@@ -94,7 +95,7 @@ TEST_P(EdgeAllocations, NoneWhileASliceIsFilled) {
 
 INSTANTIATE_TEST_SUITE_P(Forms, EdgeAllocations,
                          testing::Combine(testing::Values(Form::kPlain, Form::kDecimals, Form::kPaced),
-                                          testing::Values(Order::kRuns, Order::kSingles)));
+                                          testing::Values(Order::kRuns, Order::kSingles), testing::Values(1, 3)));
 
 }  // namespace
 }  // namespace orla::stream::edge_tests
