@@ -62,7 +62,10 @@ class EdgeEngine::Shard {
   // them. True when something changed that publication depends on.
   template <typename OnAccount, typename OnStream>
   bool collect(OnAccount account, OnStream stream) {
-    for (const std::uint32_t input : noted_) account(input, std::exchange(accounts_[input], Account()));
+    for (const std::uint32_t input : noted_) {
+      account(input, accounts_[input]);  // in place: copying what was just written would wait for it
+      accounts_[input] = Account();
+    }
     noted_.clear();
     for (const std::uint32_t number : to_emit_) {
       emits_[number] = 0;
