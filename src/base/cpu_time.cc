@@ -29,4 +29,10 @@ std::optional<std::chrono::nanoseconds> process_cpu_time(std::int64_t pid) {
   return read_clock(clock);
 }
 
+std::chrono::nanoseconds thread_cpu_time(pthread_t thread) {
+  clockid_t clock{};
+  if (::pthread_getcpuclockid(thread, &clock) != 0) return std::chrono::nanoseconds(0);
+  return read_clock(clock).value_or(std::chrono::nanoseconds(0));
+}
+
 }  // namespace orla::base

@@ -1,6 +1,8 @@
 // How much processor time a process has used.
 #pragma once
 
+#include <pthread.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -12,5 +14,8 @@ std::chrono::nanoseconds process_cpu_time();
 
 // Of another process of this user; nothing when there is none. (POSIX clock_getcpuclockid.)
 std::optional<std::chrono::nanoseconds> process_cpu_time(std::int64_t pid);
+
+// Of a thread of this process that has not ended.
+std::chrono::nanoseconds thread_cpu_time(pthread_t thread);
 
 }  // namespace orla::base

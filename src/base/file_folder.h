@@ -1,0 +1,41 @@
+// A flat folder of small files of which each is replaced as a whole: after success a file is on disk, after a failure
+// or a crash it holds what it held before.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace orla::base {
+
+enum class FileMode : std::uint16_t { kOwner = 0600, kOwnerReads = 0400 };
+
+// One owner process; operations on different names may run on different threads. Names are plain file names that do not
+// begin with '.'.
+class FileFolder {
+ public:
+  // Makes it, readable by its owner only, and removes what a crash left half written.
+  static absl::StatusOr<FileFolder> open(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  // Names, sorted.
+  absl::StatusOr<std::vector<std::string>> list() const;
+  absl::StatusOr<std::string> read(const std::string& name, std::size_t max_bytes) const;
+  absl::Status write(const std::string& name, std::string_view bytes, FileMode mode) const;
+  // Fine when there is none.
+  absl::Status remove(const std::string& name) const;
+  // Renames it to ".damaged-NAME", which list() does not show; one that lies there already is replaced.
+  absl::Status set_aside(const std::string& name) const;
+
+ private:
+  explicit FileFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  absl::Status sync_names() const;
+  std::filesystem::path path_;
+};
+
+}  // namespace orla::base
