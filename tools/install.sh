@@ -55,6 +55,43 @@ install_packages() {
   rm -f "$log"
 }
 
+# Where the library that runs WebAssembly functions is kept, once for all trees of this user.
+wasmtime_folder() {
+  local version
+  version=$(sed -n 's/^wasmtime==\([0-9.]*\).*/\1/p' tools/wasmtime.txt)
+  echo "${XDG_CACHE_HOME:-$HOME/.cache}/orla/wasmtime-$version-$(uname -m)"
+}
+
+# Fetches the wheel that tools/wasmtime.txt names with pip, which checks its SHA-256, and keeps the library of it. Kept
+# already: no network.
+install_wasmtime() {
+  local folder
+  folder=$(wasmtime_folder)
+  [[ ! -f $folder/libwasmtime.so ]] || return 0
+  say "Fetching wasmtime into $folder"
+  local work status=0
+  work=$(mktemp -d)
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
+    --dest "$work" --requirement tools/wasmtime.txt >"$work/log" 2>&1 || status=$?
+  if ((status == 0)); then
+    # Renamed into its place: two builds at a time do not meet.
+    python3 - "$work" "$folder" >>"$work/log" 2>&1 <<'PYTHON' || status=$?
+import glob, os, sys, zipfile
+work, folder = sys.argv[1:]
+with zipfile.ZipFile(glob.glob(work + "/wasmtime-*.whl")[0]) as wheel:
+    libraries = [name for name in wheel.namelist() if name.endswith("/_libwasmtime.so")]
+    assert len(libraries) == 1, f"expected one _libwasmtime.so in the wheel, found {libraries}"
+    os.makedirs(folder, exist_ok=True)
+    part = f"{folder}/libwasmtime.so.{os.getpid()}"
+    with open(part, "wb") as out:
+        out.write(wheel.read(libraries[0]))
+    os.rename(part, folder + "/libwasmtime.so")
+PYTHON
+  fi
+  ((status == 0)) || { tail -n 25 "$work/log" >&2; fail "could not fetch wasmtime (needs python3-pip and a package index)"; }
+  rm -rf "$work"
+}
+
 # As many compilers as there are cores, and one for each 1.5 GB of free memory at most.
 jobs_at_once() {
   local cores memory_mb

@@ -6,9 +6,7 @@ namespace orla::function {
 
 namespace {
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 std::string variable_of(std::string_view header) {
   std::string name = "Http_";
@@ -36,7 +34,8 @@ std::string variable_of(std::string_view header) {
 std::vector<std::pair<std::string, std::string>> http_environment(const CallHead& head) {
   std::vector<std::pair<std::string, std::string>> variables;
   const auto add = [&](std::string name, std::string_view value) {
-    const bool there = std::any_of(variables.begin(), variables.end(), [&](const auto& has) { return has.first == name; });
+    const bool there =
+        std::any_of(variables.begin(), variables.end(), [&](const auto& has) { return has.first == name; });
     if (!there) variables.emplace_back(std::move(name), value.substr(0, value.find('\0')));
   };
   // What the watchdog says itself comes first: a header cannot say otherwise.

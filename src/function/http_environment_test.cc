@@ -18,7 +18,7 @@ TEST(HttpEnvironment, NamesThingsAsTheWatchdogDoes) {
   head.query = "x=1&y=2";
   head.host = "node:8080";
   head.content_length = 12;
-  head.headers = {{"content-type", "text/csv"}, {"X-Call-Id", "7"}, {"X-FORWARDED-FOR", "first"},
+  head.headers = {{"content-type", "text/csv"},  {"X-Call-Id", "7"},   {"X-FORWARDED-FOR", "first"},
                   {"X-Forwarded-For", "second"}, {"Method", "header"}, {"x=y", "z"}};
   const auto variables = http_environment(head);
   EXPECT_THAT(variables, Contains(Pair("Http_Method", "PUT")));

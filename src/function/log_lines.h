@@ -10,8 +10,6 @@
 
 namespace orla::function {
 
-// No line that is kept is longer, however `log_buffer_size` is set.
-inline constexpr std::size_t kMaxLogLineBytes = 1 << 20;
 // Ends a line of which the rest was left out.
 inline constexpr std::string_view kLogLineCut = " ... (line cut)";
 

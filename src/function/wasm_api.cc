@@ -51,7 +51,7 @@ absl::StatusOr<std::unique_ptr<const WasmtimeApi>> open_wasmtime(const std::file
   auto api = std::make_unique<WasmtimeApi>();
   api->library = library;
   std::string missing;
-#define ORLA_WASMTIME_FUNCTION(result, name, parameters)                   \
+#define ORLA_WASMTIME_FUNCTION(result, name, parameters)                      \
   api->name = reinterpret_cast<result(*) parameters>(::dlsym(opened, #name)); \
   if (api->name == nullptr) missing = #name;
   ORLA_WASMTIME_FUNCTIONS(ORLA_WASMTIME_FUNCTION)

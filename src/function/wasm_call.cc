@@ -138,8 +138,8 @@ bool WasmCall::sleep_until(base::SteadyTime time) {
   base::SteadyTime now = before;
   while (!must_end() && now < time) {
     // In steps, so that a far time does not overflow the condition variable's clock.
-    interrupts_.changed.wait_for(lock, std::min<std::chrono::nanoseconds>(std::min(time, deadline_) - now,
-                                                                          std::chrono::seconds(10)));
+    interrupts_.changed.wait_for(
+        lock, std::min<std::chrono::nanoseconds>(std::min(time, deadline_) - now, std::chrono::seconds(10)));
     now = facts_.clock.steady_now();
   }
   waited_ += now - before;

@@ -40,8 +40,8 @@ struct WasmFacts {
   const ModuleSpec& spec;
   const base::Clock& clock;
   WasmStyle style;
-  bool streaming;               // mode=streaming: written is sent
-  std::uint64_t memory_bytes;   // at most
+  bool streaming;              // mode=streaming: written is sent
+  std::uint64_t memory_bytes;  // at most
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // "NAME=value"
 };

@@ -129,8 +129,7 @@ absl::StatusOr<std::unique_ptr<WasmEngine>> WasmEngine::create(const std::filesy
     (*api)->wasm_engine_delete(engine);
     return defined;
   }
-  return std::unique_ptr<WasmEngine>(
-      new WasmEngine(*std::move(api), engine, linker, *std::move(cache), clock));
+  return std::unique_ptr<WasmEngine>(new WasmEngine(*std::move(api), engine, linker, *std::move(cache), clock));
 }
 
 WasmEngine::WasmEngine(std::unique_ptr<const WasmtimeApi> api, wasm_engine_t* engine, wasmtime_linker* linker,
@@ -194,9 +193,9 @@ absl::StatusOr<std::shared_ptr<const LoadedWasm>> WasmEngine::link(wasmtime_modu
   wasmtime_instance_pre* pre = nullptr;
   if (wasmtime_error* error = api_->wasmtime_linker_instantiate_pre(linker_, module, &pre); error != nullptr) {
     api_->wasmtime_module_delete(module);
-    return absl::InvalidArgumentError(fmt::format(
-        "it asks for something that no function is given (wasi_snapshot_preview1 and orla are): {}",
-        take_message(*api_, error)));
+    return absl::InvalidArgumentError(
+        fmt::format("it asks for something that no function is given (wasi_snapshot_preview1 and orla are): {}",
+                    take_message(*api_, error)));
   }
   return std::make_shared<const LoadedWasm>(*api_, module, pre);
 }
@@ -214,8 +213,8 @@ absl::StatusOr<std::shared_ptr<const LoadedWasm>> WasmEngine::load(
   if (base::sha256(*wasm) != hash) {
     return absl::FailedPreconditionError("the image is another file than at deployment; deploy the function again");
   }
-  if (wasmtime_error* error = api_->wasmtime_module_new(
-          engine_, reinterpret_cast<const std::uint8_t*>(wasm->data()), wasm->size(), &module);
+  if (wasmtime_error* error = api_->wasmtime_module_new(engine_, reinterpret_cast<const std::uint8_t*>(wasm->data()),
+                                                        wasm->size(), &module);
       error != nullptr) {
     return absl::InvalidArgumentError(fmt::format("not a WebAssembly module: {}", take_message(*api_, error)));
   }
@@ -231,8 +230,7 @@ absl::StatusOr<std::shared_ptr<const LoadedWasm>> WasmEngine::load(
   if (!kept.ok()) return kept;
   // Out of the file its pages are shared with the page cache, and given back under pressure.
   wasmtime_module* mapped = nullptr;
-  if (wasmtime_error* error =
-          api_->wasmtime_module_deserialize_file(engine_, cache_.path_of(hash).c_str(), &mapped);
+  if (wasmtime_error* error = api_->wasmtime_module_deserialize_file(engine_, cache_.path_of(hash).c_str(), &mapped);
       error != nullptr) {
     return absl::InternalError(fmt::format("the compiled module cannot be loaded: {}", take_message(*api_, error)));
   }
@@ -303,8 +301,10 @@ void WasmEngine::run() {
       } else {
         tick_.wait(lock, woken);
       }
-      if (asleep_.exchange(false)) idle_ticks = running_.load() > 0 ? 0 : kIdleTicks;
-      else idle_ticks = 0;
+      if (asleep_.exchange(false))
+        idle_ticks = running_.load() > 0 ? 0 : kIdleTicks;
+      else
+        idle_ticks = 0;
     }
     const base::SteadyTime now = clock_.steady_now();
     if (now - looked >= kLookInterval && warm_.load(std::memory_order_relaxed) > 0) {

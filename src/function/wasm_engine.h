@@ -27,7 +27,7 @@ namespace orla::function {
 // Instances in memory at a time, of all functions: running ones and warm ones. More than HostLimits::running_calls, so
 // that warm ones never keep a call waiting.
 inline constexpr std::uint32_t kWasmInstances = 2048;
-inline constexpr std::uint32_t kWarmWasmInstances = 768;         // of these, kept without a call at most
+inline constexpr std::uint32_t kWarmWasmInstances = 768;          // of these, kept without a call at most
 inline constexpr std::uint64_t kMaxWasmMemoryBytes = 4ULL << 30;  // of one instance, whatever its limit says
 inline constexpr std::size_t kMaxWasmTableElements = 20'000;
 inline constexpr std::size_t kWasmStackBytes = 512 * 1024;  // of the calling thread's stack
@@ -141,8 +141,8 @@ class WasmEngine {
   void run();
   void let_go_before(base::SteadyTime time);
   void make_room_for_modules();
-  absl::StatusOr<std::shared_ptr<const LoadedWasm>> load(
-      const base::Sha256& hash, const std::function<absl::StatusOr<std::string>()>& bytes);
+  absl::StatusOr<std::shared_ptr<const LoadedWasm>> load(const base::Sha256& hash,
+                                                         const std::function<absl::StatusOr<std::string>()>& bytes);
   absl::StatusOr<std::shared_ptr<const LoadedWasm>> link(wasmtime_module* module);
 
   const std::unique_ptr<const WasmtimeApi> api_;

@@ -40,8 +40,7 @@ class Ask {
     if (to == nullptr) return;
     const std::size_t n = std::min<std::size_t>(value.size(), number(i + 1));
     if (n > 0) std::memcpy(to, value.data(), n);
-    returns(static_cast<std::int32_t>(
-        std::min<std::size_t>(value.size(), std::numeric_limits<std::int32_t>::max())));
+    returns(static_cast<std::int32_t>(std::min<std::size_t>(value.size(), std::numeric_limits<std::int32_t>::max())));
   }
   void returns(std::int32_t value) { result_ = value; }
   void returns_long(std::int64_t value) { long_ = value; }
@@ -146,26 +145,26 @@ void log(Ask& ask) {
 }
 
 // The host function of one of these.
-#define ORLA_IMPORT(name, signature)                                                                        \
-  HostFunction {                                                                                            \
+#define ORLA_IMPORT(name, signature)                                                                            \
+  HostFunction {                                                                                                \
 #name, signature, [](void* environment, wasmtime_caller* caller, wasmtime_val_raw* values, std::size_t) {     \
       const auto& api = *static_cast<const WasmtimeApi*>(environment);                                      \
       Ask ask(sandbox_of(api, caller), values);                                                             \
       name(ask);                                                                                            \
       return ask.finish(api, #name);                                                                        \
-    }                                                                                                       \
+    } \
   }
 
 }  // namespace
 
 absl::Status define_orla(const WasmtimeApi& api, wasmtime_linker* linker) {
-  return define_host_functions(api, linker, "orla",
-                               {ORLA_IMPORT(method, "ii:i"), ORLA_IMPORT(path, "ii:i"), ORLA_IMPORT(query, "ii:i"),
-                                ORLA_IMPORT(call_id, "ii:i"), ORLA_IMPORT(header, "iiii:i"),
-                                ORLA_IMPORT(header_name, "iii:i"), ORLA_IMPORT(header_value, "iii:i"),
-                                ORLA_IMPORT(body_bytes, ":I"), ORLA_IMPORT(body_read, "ii:i"),
-                                ORLA_IMPORT(status, "i:i"), ORLA_IMPORT(set_header, "iiii:i"),
-                                ORLA_IMPORT(write, "ii:i"), ORLA_IMPORT(flush, ":i"), ORLA_IMPORT(log, "ii:i")});
+  return define_host_functions(
+      api, linker, "orla",
+      {ORLA_IMPORT(method, "ii:i"), ORLA_IMPORT(path, "ii:i"), ORLA_IMPORT(query, "ii:i"), ORLA_IMPORT(call_id, "ii:i"),
+       ORLA_IMPORT(header, "iiii:i"), ORLA_IMPORT(header_name, "iii:i"), ORLA_IMPORT(header_value, "iii:i"),
+       ORLA_IMPORT(body_bytes, ":I"), ORLA_IMPORT(body_read, "ii:i"), ORLA_IMPORT(status, "i:i"),
+       ORLA_IMPORT(set_header, "iiii:i"), ORLA_IMPORT(write, "ii:i"), ORLA_IMPORT(flush, ":i"),
+       ORLA_IMPORT(log, "ii:i")});
 }
 
 }  // namespace orla::function

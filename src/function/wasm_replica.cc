@@ -131,8 +131,7 @@ absl::Status WasmReplica::check(base::SteadyTime deadline, Cancellation& cancell
   wasm.log().end();
   const bool started = start.sandbox != nullptr;
   // The first call of a handler finds it warm.
-  leave(function_.facts.style == WasmStyle::kHandler ? std::move(start.sandbox) : nullptr,
-        std::chrono::nanoseconds(0));
+  leave(function_.facts.style == WasmStyle::kHandler ? std::move(start.sandbox) : nullptr, std::chrono::nanoseconds(0));
   if (started) return absl::OkStatus();
   const CallResult result = wasm.finish_badly(start.end, std::move(start.message));
   switch (result.end) {
@@ -213,7 +212,8 @@ void WasmReplica::stop(std::chrono::nanoseconds grace) {
 void WasmReplica::let_go_before(base::SteadyTime time) {
   std::vector<std::unique_ptr<Sandbox>> old;
   const std::lock_guard lock(mutex_);
-  const auto first = std::find_if(warm_.begin(), warm_.end(), [&](const auto& warm) { return warm->last_used >= time; });
+  const auto first =
+      std::find_if(warm_.begin(), warm_.end(), [&](const auto& warm) { return warm->last_used >= time; });
   for (auto at = warm_.begin(); at != first; ++at) {
     engine_.not_warm();
     old.push_back(std::move(*at));

@@ -21,8 +21,7 @@ namespace {
 constexpr std::uint64_t kPageBytes = 64 * 1024;
 
 absl::Status not_usable(const ModuleSpec& spec, std::string_view what) {
-  return absl::InvalidArgumentError(
-      fmt::format("image \"{}\" is no function: {}", spec.spec.image, what));
+  return absl::InvalidArgumentError(fmt::format("image \"{}\" is no function: {}", spec.spec.image, what));
 }
 
 // The exports that decide how a module is called.
@@ -57,8 +56,8 @@ Exports exports_of(const WasmtimeApi& api, const wasmtime_module* module) {
               (!handle || api.wasm_valtype_kind(results->data[0]) == kWasmI32);
     }
     if (!right) {
-      exports.wrong = fmt::format("its export {} is not a function of nothing that gives {}", name,
-                                  handle ? "an i32" : "nothing");
+      exports.wrong =
+          fmt::format("its export {} is not a function of nothing that gives {}", name, handle ? "an i32" : "nothing");
     }
     exports.start = exports.start || start;
     exports.handle = exports.handle || handle;
@@ -91,10 +90,14 @@ class WasmModule final : public Module {
              std::uint64_t memory_bytes, bool streaming)
       : spec_(std::move(spec)),
         shared_(std::move(shared)),
-        facts_{spec_,        engine.clock(), style, streaming, memory_bytes, arguments_of(spec_.spec),
+        facts_{spec_,
+               engine.clock(),
+               style,
+               streaming,
+               memory_bytes,
+               arguments_of(spec_.spec),
                environment_of(spec_.spec)},
-        function_{engine, facts_, *shared_,
-                  [this] { return base::read_file(spec_.image, kMaxWasmModuleBytes); }} {}
+        function_{engine, facts_, *shared_, [this] { return base::read_file(spec_.image, kMaxWasmModuleBytes); }} {}
 
   absl::StatusOr<std::unique_ptr<Instance>> start(std::string name, base::SteadyTime deadline,
                                                   Cancellation& cancellation) override {
@@ -128,8 +131,9 @@ class WasmRuntime final : public Runtime {
     const auto mode = spec.spec.environment.find("mode");
     const bool named = mode != spec.spec.environment.end();
     if (named && spec.options.mode == WatchdogMode::kHttp) {
-      return not_usable(spec, "mode=http needs a process that listens; WebAssembly has mode=serializing (the default "
-                              "for it) and mode=streaming");
+      return not_usable(spec,
+                        "mode=http needs a process that listens; WebAssembly has mode=serializing (the default "
+                        "for it) and mode=streaming");
     }
     absl::StatusOr<std::string> bytes = base::read_file(spec.image, kMaxWasmModuleBytes);
     if (!bytes.ok()) return not_usable(spec, base::message(bytes.status()));
@@ -150,8 +154,9 @@ class WasmRuntime final : public Runtime {
     const std::uint64_t memory_bytes =
         std::min(spec.options.memory_bytes.value_or(kDefaultWasmMemoryBytes), kMaxWasmMemoryBytes);
     if (*exports.memory_pages > memory_bytes / kPageBytes) {
-      return not_usable(spec, fmt::format("it begins with {} KiB of memory and its limit is {} KiB; raise limits.memory",
-                                          *exports.memory_pages * (kPageBytes >> 10), memory_bytes >> 10));
+      return not_usable(spec,
+                        fmt::format("it begins with {} KiB of memory and its limit is {} KiB; raise limits.memory",
+                                    *exports.memory_pages * (kPageBytes >> 10), memory_bytes >> 10));
     }
     return std::make_unique<WasmModule>(**engine, spec, std::move(shared),
                                         exports.handle ? WasmStyle::kHandler : WasmStyle::kCommand, memory_bytes,

@@ -31,6 +31,7 @@ constexpr std::int32_t kRofs = 69;
 constexpr std::int32_t kSpipe = 70;
 
 constexpr std::uint32_t kMaxPieces = 1024;  // of one read or write
+constexpr std::size_t kMostJoined = 64 * 1024;
 constexpr std::uint32_t kMaxPolled = 1024;
 constexpr std::uint32_t kSecretsFd = 3;
 constexpr std::size_t kMaxOpenSecrets = 64;
@@ -268,13 +269,26 @@ std::int32_t fd_write(const Arguments& a) {
   if (count == nullptr) return kFault;
   if (fd == 0 || !is_standard(a, fd)) return kBadf;
   const bool answers = fd == 1 && a.sandbox.facts().style == WasmStyle::kCommand;
+  const auto use = [&](std::string_view piece) {
+    if (answers) return a.call().write_output(piece);
+    a.call().log().write(piece);
+    return true;
+  };
+  // A C library writes its buffer and what comes behind it as pieces; they are one write to a client that waits.
+  std::string joined;
   std::uint32_t all = 0;
   const std::int32_t error = for_pieces(a, [&](const char* from, std::uint32_t size) {
     all += size;
-    if (answers) return a.call().write_output(std::string_view(from, size));
-    a.call().log().write(std::string_view(from, size));
+    if (a.u32(2) == 1) return use(std::string_view(from, size));
+    if (joined.size() + size > kMostJoined) {
+      if (!use(joined)) return false;
+      joined.clear();
+    }
+    if (size > kMostJoined) return use(std::string_view(from, size));
+    joined.append(from, size);
     return true;
   });
+  if (!joined.empty()) use(joined);
   put(count, all);
   return error;
 }
@@ -429,55 +443,54 @@ wasm_trap_t* wasi(void* environment, wasmtime_caller* caller, wasmtime_val_raw* 
 }  // namespace
 
 absl::Status define_wasi(const WasmtimeApi& api, wasmtime_linker* linker) {
-  return define_host_functions(
-      api, linker, "wasi_snapshot_preview1",
-      {{"args_get", "ii:i", wasi<args_get>},
-       {"args_sizes_get", "ii:i", wasi<args_sizes_get>},
-       {"environ_get", "ii:i", wasi<environ_get>},
-       {"environ_sizes_get", "ii:i", wasi<environ_sizes_get>},
-       {"clock_res_get", "ii:i", wasi<clock_res_get>},
-       {"clock_time_get", "iIi:i", wasi<clock_time_get>},
-       {"random_get", "ii:i", wasi<random_get>},
-       {"poll_oneoff", "iiii:i", wasi<poll_oneoff>},
-       {"sched_yield", ":i", wasi<sched_yield>},
-       {"proc_exit", "i", wasi<proc_exit>},
-       {"fd_read", "iiii:i", wasi<fd_read>},
-       {"fd_pread", "iiiIi:i", wasi<fd_pread>},
-       {"fd_write", "iiii:i", wasi<fd_write>},
-       {"fd_close", "i:i", wasi<fd_close>},
-       {"fd_seek", "iIii:i", wasi<fd_seek>},
-       {"fd_tell", "ii:i", wasi<fd_tell>},
-       {"fd_fdstat_get", "ii:i", wasi<fd_fdstat_get>},
-       {"fd_fdstat_set_flags", "ii:i", wasi<fd_fdstat_set_flags>},
-       {"fd_filestat_get", "ii:i", wasi<fd_filestat_get>},
-       {"fd_prestat_get", "ii:i", wasi<fd_prestat_get>},
-       {"fd_prestat_dir_name", "iii:i", wasi<fd_prestat_dir_name>},
-       {"path_open", "iiiiiIIii:i", wasi<path_open>},
-       {"path_filestat_get", "iiiii:i", wasi<path_filestat_get>},
-       // A function has none of these.
-       {"fd_advise", "iIIi:i", wasi<nosys>},
-       {"fd_allocate", "iII:i", wasi<nosys>},
-       {"fd_datasync", "i:i", wasi<nosys>},
-       {"fd_fdstat_set_rights", "iII:i", wasi<nosys>},
-       {"fd_filestat_set_size", "iI:i", wasi<nosys>},
-       {"fd_filestat_set_times", "iIIi:i", wasi<nosys>},
-       {"fd_pwrite", "iiiIi:i", wasi<nosys>},
-       {"fd_readdir", "iiiIi:i", wasi<nosys>},
-       {"fd_renumber", "ii:i", wasi<nosys>},
-       {"fd_sync", "i:i", wasi<nosys>},
-       {"path_create_directory", "iii:i", wasi<nosys>},
-       {"path_filestat_set_times", "iiiiIIi:i", wasi<nosys>},
-       {"path_link", "iiiiiii:i", wasi<nosys>},
-       {"path_readlink", "iiiiii:i", wasi<nosys>},
-       {"path_remove_directory", "iii:i", wasi<nosys>},
-       {"path_rename", "iiiiii:i", wasi<nosys>},
-       {"path_symlink", "iiiii:i", wasi<nosys>},
-       {"path_unlink_file", "iii:i", wasi<nosys>},
-       {"proc_raise", "i:i", wasi<nosys>},
-       {"sock_accept", "iii:i", wasi<nosys>},
-       {"sock_recv", "iiiiii:i", wasi<nosys>},
-       {"sock_send", "iiiii:i", wasi<nosys>},
-       {"sock_shutdown", "ii:i", wasi<nosys>}});
+  return define_host_functions(api, linker, "wasi_snapshot_preview1",
+                               {{"args_get", "ii:i", wasi<args_get>},
+                                {"args_sizes_get", "ii:i", wasi<args_sizes_get>},
+                                {"environ_get", "ii:i", wasi<environ_get>},
+                                {"environ_sizes_get", "ii:i", wasi<environ_sizes_get>},
+                                {"clock_res_get", "ii:i", wasi<clock_res_get>},
+                                {"clock_time_get", "iIi:i", wasi<clock_time_get>},
+                                {"random_get", "ii:i", wasi<random_get>},
+                                {"poll_oneoff", "iiii:i", wasi<poll_oneoff>},
+                                {"sched_yield", ":i", wasi<sched_yield>},
+                                {"proc_exit", "i", wasi<proc_exit>},
+                                {"fd_read", "iiii:i", wasi<fd_read>},
+                                {"fd_pread", "iiiIi:i", wasi<fd_pread>},
+                                {"fd_write", "iiii:i", wasi<fd_write>},
+                                {"fd_close", "i:i", wasi<fd_close>},
+                                {"fd_seek", "iIii:i", wasi<fd_seek>},
+                                {"fd_tell", "ii:i", wasi<fd_tell>},
+                                {"fd_fdstat_get", "ii:i", wasi<fd_fdstat_get>},
+                                {"fd_fdstat_set_flags", "ii:i", wasi<fd_fdstat_set_flags>},
+                                {"fd_filestat_get", "ii:i", wasi<fd_filestat_get>},
+                                {"fd_prestat_get", "ii:i", wasi<fd_prestat_get>},
+                                {"fd_prestat_dir_name", "iii:i", wasi<fd_prestat_dir_name>},
+                                {"path_open", "iiiiiIIii:i", wasi<path_open>},
+                                {"path_filestat_get", "iiiii:i", wasi<path_filestat_get>},
+                                // A function has none of these.
+                                {"fd_advise", "iIIi:i", wasi<nosys>},
+                                {"fd_allocate", "iII:i", wasi<nosys>},
+                                {"fd_datasync", "i:i", wasi<nosys>},
+                                {"fd_fdstat_set_rights", "iII:i", wasi<nosys>},
+                                {"fd_filestat_set_size", "iI:i", wasi<nosys>},
+                                {"fd_filestat_set_times", "iIIi:i", wasi<nosys>},
+                                {"fd_pwrite", "iiiIi:i", wasi<nosys>},
+                                {"fd_readdir", "iiiIi:i", wasi<nosys>},
+                                {"fd_renumber", "ii:i", wasi<nosys>},
+                                {"fd_sync", "i:i", wasi<nosys>},
+                                {"path_create_directory", "iii:i", wasi<nosys>},
+                                {"path_filestat_set_times", "iiiiIIi:i", wasi<nosys>},
+                                {"path_link", "iiiiiii:i", wasi<nosys>},
+                                {"path_readlink", "iiiiii:i", wasi<nosys>},
+                                {"path_remove_directory", "iii:i", wasi<nosys>},
+                                {"path_rename", "iiiiii:i", wasi<nosys>},
+                                {"path_symlink", "iiiii:i", wasi<nosys>},
+                                {"path_unlink_file", "iii:i", wasi<nosys>},
+                                {"proc_raise", "i:i", wasi<nosys>},
+                                {"sock_accept", "iii:i", wasi<nosys>},
+                                {"sock_recv", "iiiiii:i", wasi<nosys>},
+                                {"sock_send", "iiiii:i", wasi<nosys>},
+                                {"sock_shutdown", "ii:i", wasi<nosys>}});
 }
 
 }  // namespace orla::function
