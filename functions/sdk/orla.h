@@ -11,12 +11,11 @@
  * One instance serves one request at a time and is kept for the next one: what is in its memory stays, until it is
  * thrown away after a failure, at its memory limit, or when no request comes. A constructor or `_initialize` runs once.
  *
- * Every import is of the module "orla". Texts are bytes and a length, without a NUL. A function that copies a text gives
- * its whole length, also when that is more than the room; -1 means that there is none. Bytes that do not lie in the
- * instance's memory fail the request. C11 and C++.
+ * Every import is of the module "orla". Texts are bytes and a length, without a NUL. A function that copies a text
+ * gives its whole length, also when that is more than the room; -1 means that there is none. Bytes that do not lie in
+ * the instance's memory fail the request. C11 and C++.
  */
-#ifndef ORLA_H
-#define ORLA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -133,5 +132,3 @@ static inline char* orla_body(size_t most, size_t* bytes) {
   free(body);
   return NULL;
 }
-
-#endif

@@ -128,7 +128,7 @@ bool WasmCall::add_header(std::string_view name, std::string_view value) {
   return true;
 }
 
-bool WasmCall::sleep_until(base::SteadyTime time) {
+bool WasmCall::wait_until(base::SteadyTime time) {
   const Cancellation::Subscription told(call_.cancellation, [this] {
     const std::lock_guard lock(interrupts_.mutex);
     interrupts_.changed.notify_all();

@@ -73,7 +73,7 @@ class WasmCall {
   bool add_header(std::string_view name, std::string_view value);
 
   // Waits until then; false: the call has to end.
-  bool sleep_until(base::SteadyTime time);
+  bool wait_until(base::SteadyTime time);
 
   // The environment of this call: the function's and, for commands, the HTTP facts.
   const std::vector<std::string>& environment();

@@ -12,7 +12,11 @@ namespace orla::function {
 
 namespace {
 
-constexpr std::uint64_t kWasmPage = 64 * 1024;
+// It has grown to nearly what it may have: the next call would find no room.
+bool at_its_limit(const Sandbox& sandbox, const WasmFacts& facts) {
+  const std::uint64_t bytes = sandbox.memory_bytes();
+  return bytes > sandbox.first_memory_bytes && bytes > facts.memory_bytes / 8 * 7;
+}
 
 // The health check's call: nothing comes in, nothing goes out.
 class NoBody final : public RequestBody {
@@ -75,7 +79,7 @@ void WasmReplica::leave(std::unique_ptr<Sandbox> kept, std::chrono::nanoseconds 
   used_ns_.fetch_add(used.count(), std::memory_order_relaxed);
   if (kept != nullptr) {
     kept->last_used = engine_.clock().steady_now();
-    if (kept->memory_bytes() + kWasmPage > function_.facts.memory_bytes || !engine_.keep_warm()) kept.reset();
+    if (at_its_limit(*kept, function_.facts) || !engine_.keep_warm()) kept.reset();
   }
   const std::lock_guard lock(mutex_);
   if (kept != nullptr) warm_.push_back(std::move(kept));
@@ -114,6 +118,7 @@ WasmReplica::Start WasmReplica::start_sandbox(WasmCall& call) {
       }
     }
   }
+  (*sandbox)->first_memory_bytes = (*sandbox)->memory_bytes();
   start.sandbox = *std::move(sandbox);
   return start;
 }

@@ -353,6 +353,7 @@ TEST_F(Wasm, ACallEndsWithItsReplica) {
   CallForTest call;
   CallResult result;
   std::thread caller([&] { result = ask(instance, call, "sleep"); });
+  while (wasm_.lines.lines().empty()) std::this_thread::yield();
   instance.stop(std::chrono::milliseconds(20));
   instance_ = nullptr;
   caller.join();

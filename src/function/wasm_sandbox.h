@@ -55,6 +55,7 @@ class Sandbox {
   bool closed[3] = {};
 
   base::SteadyTime last_used{};
+  std::uint64_t first_memory_bytes = 0;
   std::optional<wasmtime_func> entry;
 
  private:

@@ -188,7 +188,7 @@ std::int32_t poll_oneoff(const Arguments& a) {
     first = std::min(first, due);
   }
   if (events == 0) {
-    if (!a.call().sleep_until(first)) return kSuccess;  // the call ends
+    if (!a.call().wait_until(first)) return kSuccess;  // the call ends
     for (const auto& [due, subscription] : clocks) {
       if (due <= first) tell(subscription, kSuccess, 0);
     }

@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
       kept = more;
     }
   } else if (strcmp(what, "sleep") == 0) {
+    fprintf(stderr, "sleeping\n");
     const struct timespec long_time = {3600, 0};
     nanosleep(&long_time, NULL);
   } else if (strcmp(what, "nap") == 0) {
