@@ -361,8 +361,8 @@ class Reader {
         return true;
       };
       if (!changes.empty() && !in_b(*changes.begin())) out_.rewrite = true;
-      // What was read after a start of the machine is on the disk, but for what was written since. That a journal says it
-      // was closed does not say that the sync of that very record succeeded.
+      // What was read after a start of the machine is on the disk, but for what was written since. That a journal says
+      // it was closed does not say that the sync of that very record succeeded.
       const bool cached = disk_.boot().empty() || image.boot == disk_.boot();
       out_.unsynced = !changes.empty() && cached;
     }
