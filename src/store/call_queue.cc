@@ -19,7 +19,8 @@ CREATE TABLE calls(
   due INTEGER NOT NULL, accepted INTEGER NOT NULL, attempts INTEGER NOT NULL, path TEXT NOT NULL, query TEXT NOT NULL,
   headers BLOB NOT NULL, body BLOB NOT NULL, callback TEXT NOT NULL, bytes INTEGER NOT NULL,
   status INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '', died INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX calls_due ON calls(state, due, number);
+CREATE INDEX calls_due ON calls(state, due);
+CREATE INDEX calls_of_function ON calls(state, function, due, number);
 CREATE TABLE over(number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
 )sql";
 constexpr std::int64_t kWaiting = 0;
@@ -85,7 +86,7 @@ absl::Status CallQueue::set_up(Fsync fsync) {
        {&wake_, "UPDATE calls SET due=?1 WHERE state=0 AND due>?2"},
        {&due_,
         "SELECT id, function, path, query, headers, body, callback, accepted, attempts FROM calls "
-        "WHERE state=0 AND due<=?1 ORDER BY due, number LIMIT ?2"},
+        "WHERE state=0 AND function=?1 AND due<=?2 ORDER BY due, number LIMIT ?3"},
        {&move_, "UPDATE calls SET state=?2, due=?3, attempts=attempts+?4 WHERE id=?1"},
        {&bury_, "UPDATE calls SET state=2, status=?2, error=?3, died=?4, due=?4 WHERE id=?1"},
        {&remove_, "DELETE FROM calls WHERE id=?1"},
@@ -170,12 +171,14 @@ absl::StatusOr<CallQueue::Added> CallQueue::add(const QueuedCall& call, base::Wa
   return Added::kNew;
 }
 
-absl::StatusOr<std::vector<QueuedCall>> CallQueue::lease(base::WallTime now, std::size_t most,
-                                                         std::chrono::nanoseconds longest_wait) {
-  if (absl::Status status = wake_.bind(1, number(now)).bind(2, number(now + longest_wait)).run(); !status.ok())
-    return status;
+absl::Status CallQueue::limit_waits(base::WallTime now, std::chrono::nanoseconds longest) {
+  return wake_.bind(1, number(now)).bind(2, number(now + longest)).run();
+}
+
+absl::StatusOr<std::vector<QueuedCall>> CallQueue::lease(std::string_view function, base::WallTime now,
+                                                         std::size_t most) {
   std::vector<QueuedCall> calls;
-  due_.bind(1, number(now)).bind(2, static_cast<std::int64_t>(most));
+  due_.bind_text(1, function).bind(2, number(now)).bind(3, static_cast<std::int64_t>(most));
   for (;;) {
     const absl::StatusOr<bool> row = due_.step();
     if (!row.ok()) return row.status();

@@ -69,10 +69,11 @@ class CallQueue {
   enum class Added : std::uint8_t { kNew, kKnown };  // kKnown: a call of that id came before, and nothing is done
   absl::StatusOr<Added> add(const QueuedCall& call, base::WallTime now);
 
-  // Calls that are due, the longest waiting first, at most `most`; each is leased and its attempt counted. One that
-  // would wait for more than `longest_wait` is due: the clock was set back.
-  absl::StatusOr<std::vector<QueuedCall>> lease(base::WallTime now, std::size_t most,
-                                                std::chrono::nanoseconds longest_wait);
+  // Calls of the function that are due, the longest waiting first, at most `most`; each is leased and its attempt
+  // counted.
+  absl::StatusOr<std::vector<QueuedCall>> lease(std::string_view function, base::WallTime now, std::size_t most);
+  // Calls that would wait for longer than that are due now: the clock was set back.
+  absl::Status limit_waits(base::WallTime now, std::chrono::nanoseconds longest);
   // What follows is of leased calls. NOT_FOUND: it is not leased any more (it was cancelled).
   // It is over.
   absl::Status finish(std::string_view id);

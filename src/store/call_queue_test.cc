@@ -14,8 +14,9 @@ using ::testing::IsEmpty;
 
 constexpr base::WallTime kStart{std::chrono::hours(24 * 365 * 50)};
 constexpr std::chrono::nanoseconds kLongest{seconds(600)};
+constexpr const char* kFunction = "f.openfaas-fn";
 
-QueuedCall call(std::string id, std::string function = "f.openfaas-fn") {
+QueuedCall call(std::string id, std::string function = kFunction) {
   QueuedCall call;
   call.id = std::move(id);
   call.function = std::move(function);
@@ -56,9 +57,10 @@ class CallQueueTest : public ::testing::Test {
     ASSERT_TRUE(added.ok()) << added.status();
     ASSERT_EQ(*added, CallQueue::Added::kNew);
   }
-  std::vector<std::string> lease(base::WallTime now, std::size_t most = 100) {
+  std::vector<std::string> lease(base::WallTime now, std::size_t most = 100, std::string_view function = kFunction) {
     std::vector<std::string> ids;
-    const auto calls = together([&] { return queue_->lease(now, most, kLongest); });
+    EXPECT_TRUE(together([&] { return queue_->limit_waits(now, kLongest); }).ok());
+    const auto calls = together([&] { return queue_->lease(function, now, most); });
     EXPECT_TRUE(calls.ok()) << calls.status();
     for (const QueuedCall& call : *calls) ids.push_back(call.id);
     return ids;
@@ -71,7 +73,7 @@ class CallQueueTest : public ::testing::Test {
 TEST_F(CallQueueTest, ACallComesBackAsItWasAndOnce) {
   add(call("1"));
   EXPECT_EQ(queue_->lengths().at("f.openfaas-fn"), 1);
-  const auto calls = together([&] { return queue_->lease(kStart, 10, kLongest); });
+  const auto calls = together([&] { return queue_->lease(kFunction, kStart, 10); });
   ASSERT_TRUE(calls.ok()) << calls.status();
   ASSERT_EQ(calls->size(), 1);
   const QueuedCall& found = calls->front();
@@ -136,7 +138,7 @@ TEST_F(CallQueueTest, WaitsUntilItIsDueOrTheClockWasSetBack) {
 
 TEST_F(CallQueueTest, CountsAttemptsButNotThoseGivenBack) {
   add(call("1"));
-  const auto attempts = [&] { return together([&] { return queue_->lease(kStart, 1, kLongest); })->at(0).attempts; };
+  const auto attempts = [&] { return together([&] { return queue_->lease(kFunction, kStart, 1); })->at(0).attempts; };
   EXPECT_EQ(attempts(), 1);
   EXPECT_TRUE(together([&] { return queue_->retry("1", kStart); }).ok());
   EXPECT_EQ(attempts(), 2);
@@ -149,6 +151,7 @@ TEST_F(CallQueueTest, TheDeadAreListedReplayedAndForgotten) {
   add(call("2", "g.openfaas-fn"));
   add(call("3"));
   lease(kStart);
+  EXPECT_THAT(lease(kStart, 100, "g.openfaas-fn"), ElementsAre("2"));
   for (const char* id : {"2", "1"})
     EXPECT_TRUE(together([&] { return queue_->bury(id, 502, "broke", kStart + seconds(3)); }).ok());
   EXPECT_EQ(queue_->dead_count(), 2);
@@ -169,7 +172,8 @@ TEST_F(CallQueueTest, TheDeadAreListedReplayedAndForgotten) {
 
   EXPECT_TRUE(together([&] { return queue_->replay("2", kStart); }).ok());
   EXPECT_TRUE(absl::IsNotFound(together([&] { return queue_->replay("2", kStart); })));
-  EXPECT_THAT(lease(kStart), ElementsAre("2", "3"));
+  EXPECT_THAT(lease(kStart), ElementsAre("3"));
+  EXPECT_THAT(lease(kStart, 100, "g.openfaas-fn"), ElementsAre("2"));
   EXPECT_TRUE(together([&] { return queue_->forget("1"); }).ok());
   EXPECT_TRUE(absl::IsNotFound(together([&] { return queue_->forget("1"); })));
   EXPECT_TRUE(absl::IsNotFound(together([&] { return queue_->forget("3"); })));
