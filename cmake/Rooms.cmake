@@ -51,6 +51,20 @@ function(orla_room room)
   endif()
 endfunction()
 
+# orla_embed_text(TARGET FILE HEADER NAME): the text of FILE as NAME, which HEADER declares (see EmbedText.cmake).
+function(orla_embed_text target file header name)
+  get_filename_component(stem ${file} NAME_WE)
+  set(output ${CMAKE_BINARY_DIR}/generated/${stem}.cc)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_SOURCE_DIR}/${file} -DOUTPUT=${output} -DHEADER=${header} -DNAME=${name}
+            -P ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake
+    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/EmbedText.cmake
+    COMMENT "Embedding ${file}"
+    VERBATIM)
+  target_sources(${target} PRIVATE ${output})
+endfunction()
+
 # Keeps of a list of targets those that exist: a room may come later than those that use it.
 function(orla_existing out)
   set(found)
