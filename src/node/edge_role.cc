@@ -236,7 +236,7 @@ void EdgeRole::release() {
 bool EdgeRole::outbox_full() const { return origin_.pending_bytes() >= outbox_bytes(); }
 
 EdgeRole::Intake EdgeRole::intake() const {
-  if (failed_commit_ || !origin_.ready() || !inputs_started_) return Intake::kBlocked;
+  if (failed_commit_ || given_up_ || !origin_.ready() || !inputs_started_) return Intake::kBlocked;
   if (!outbox_full()) return Intake::kOpen;
   switch (at_bound()) {
     case model::OutboxFull::kBlock:
@@ -310,6 +310,7 @@ void EdgeRole::maintain() {
 
 bool EdgeRole::commit() {
   last_commit_ = world_.clock.steady_now();
+  if (given_up_) return false;
   if (failed_commit_) {
     Commit again = *std::move(failed_commit_);
     failed_commit_.reset();
@@ -325,12 +326,13 @@ bool EdgeRole::commit() {
                                                                            : stream::SealWhen::kSomethingNew);
   // Memory: a change of state travels with the next chunk.
   if (!on_disk() && !sealed) return true;
-  Commit commit = make_commit(sealed ? &*sealed : nullptr);
+  absl::StatusOr<Commit> commit = make_commit(sealed ? &*sealed : nullptr);
+  if (!commit.ok()) return give_up(commit.status());
   force_chunk_ = false;
-  return write(commit);
+  return write(*commit);
 }
 
-EdgeRole::Commit EdgeRole::make_commit(const stream::Sealed* sealed) {
+absl::StatusOr<EdgeRole::Commit> EdgeRole::make_commit(const stream::Sealed* sealed) {
   // A snapshot is due at the first commit, and when the journal has outgrown its bound and the snapshot before it.
   const store::JournalBytes journal =
       on_disk() ? store_->journal_bytes() : store::JournalBytes{snapshot_bytes_, journal_bytes_};
@@ -351,7 +353,11 @@ EdgeRole::Commit EdgeRole::make_commit(const stream::Sealed* sealed) {
     groups.new_groups = std::move(state.new_groups);
     commit.groups = codec::encode_edge_state(groups);
   }
-  if (sealed != nullptr) commit.chunks = build_chunks(*sealed, commit.entry.state, snapshot);
+  if (sealed != nullptr) {
+    absl::StatusOr<std::vector<store::StoredChunk>> chunks = build_chunks(*sealed, commit.entry.state, snapshot);
+    if (!chunks.ok()) return chunks.status();
+    commit.chunks = *std::move(chunks);
+  }
   commit.tombstones = std::exchange(new_tombstones_, {});
   commit.meta = meta_after(commit.chunks);
   desk_.taken(commit.meta.next_sequence - 1);
@@ -486,9 +492,9 @@ void EdgeRole::fill(NodeStatus& status) const {
   if (!sealed_at_.empty()) {
     status.lag_s = std::chrono::duration<double>(world_.clock.steady_now() - sealed_at_.begin()->second.first).count();
   }
-  status.drained = inputs_done() && !dirty_ && !failed_commit_ && !regained_ && origin_.drained();
+  status.drained = inputs_done() && !dirty_ && !failed_commit_ && !given_up_ && !regained_ && origin_.drained();
   if (!origin_.ready() || !inputs_started_) status.ready = "waits for the cloud to open its epoch";
-  if (failed_commit_) status.ready = "cannot write its state";
+  if (failed_commit_ || given_up_) status.ready = given_up_ ? "cannot encode what it took" : "cannot write its state";
 }
 
 }  // namespace orla::node

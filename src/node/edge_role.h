@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +40,10 @@ class EdgeRole final : public Role {
   // start() then tells, on the loop, how much of the state on disk it has read, and how much there is. Before start().
   void watch_recovery(store::EdgeStore::Progress watch) { watch_recovery_ = std::move(watch); }
 
+  // How raw samples become bytes (`out` is replaced); packed, unless this is called before start().
+  using RawEncoder = std::function<absl::Status(const model::Batch& samples, std::string& out)>;
+  void encode_raw_with(RawEncoder encoder) { encode_raw_ = std::move(encoder); }
+
   // Takes what a sender pushed; `done` hears of it once it is durable, or why it is not. A push of a producer is
   // decided against those that came before it: a producer sends one at a time.
   void push(Push push, PushDone done);
@@ -60,9 +65,11 @@ class EdgeRole final : public Role {
     std::string error;
     std::vector<model::Rejection> rejections;  // the latest few
   };
-  // Rows of one chunk of a disk edge, some 75 KB: what a damaged byte costs, and what a slow link has to carry before
+  // Rows of one chunk of a disk edge, some 30 KB: what a damaged byte costs, and what a slow link has to carry before
   // the cloud can acknowledge anything.
   static constexpr std::size_t kRowsPerChunk = 4'096;
+  // A disk edge's chunk of more bytes has fewer rows.
+  static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
   // A memory edge's chunk is never cut, since its state is true only together with all rows; it is sealed before it has
   // more than this.
   static constexpr std::size_t kOpenRows = 16'384;
@@ -83,10 +90,15 @@ class EdgeRole final : public Role {
   bool commit();
   void maintain();
   // The engine's changes, with what was sealed.
-  Commit make_commit(const stream::Sealed* sealed);
+  // An error: something cannot be encoded. The changes are taken, so no later commit may be made: see give_up().
+  absl::StatusOr<Commit> make_commit(const stream::Sealed* sealed);
+  // This life ends here, as if it had been killed before the commit: nothing is committed or acknowledged any more,
+  // inputs wait, and the next start goes on from the last commit. Gives false.
+  bool give_up(const absl::Status& why);
   bool write(Commit& commit);
-  std::vector<store::StoredChunk> build_chunks(const stream::Sealed& sealed, const std::string& state, bool snapshot);
-  model::SampleBlock block_of(const stream::RawBatch& raw);
+  absl::StatusOr<std::vector<store::StoredChunk>> build_chunks(const stream::Sealed& sealed, const std::string& state,
+                                                               bool snapshot);
+  absl::StatusOr<model::SampleBlock> block_of(const stream::RawBatch& raw);
   // Of a chunk with the rows [begin, end) and the raw batches [raw_begin, raw_end).
   struct Part {
     std::size_t begin = 0, end = 0, raw_begin = 0, raw_end = 0;
@@ -154,6 +166,10 @@ class EdgeRole final : public Role {
   std::map<model::Sequence, std::pair<base::SteadyTime, std::uint64_t>> sealed_at_;  // for lag; samples in the chunk
   std::map<model::Sequence, Pending> pending_;
   codec::PackedEncoder encoder_;
+  RawEncoder encode_raw_ = [this](const model::Batch& samples, std::string& out) {
+    return encoder_.encode(samples, out);
+  };
+  bool given_up_ = false;
   std::uint64_t raw_sealed_ = 0;                  // raw samples in all chunks
   std::uint64_t tombstones_ = 0;                  // of pending_
   std::vector<model::Tombstone> new_tombstones_;  // the engine has them, no commit yet

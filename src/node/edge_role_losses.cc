@@ -158,12 +158,23 @@ void EdgeRole::take_up_losses() {
 // A commit, now: there is something in the accounts that must not wait. False when it has to. Without chunks, but for
 // raw samples: what a commit says was accepted is in chunks.
 bool EdgeRole::write_losses() {
-  if (failed_commit_) return false;
+  if (failed_commit_ || given_up_) return false;
   std::optional<stream::Sealed> sealed;
   if (engine_->raw_samples() > 0) sealed = engine_->seal(stream::SealScope::kPublished, stream::SealWhen::kAlways);
-  Commit commit = make_commit(sealed ? &*sealed : nullptr);
+  absl::StatusOr<Commit> commit = make_commit(sealed ? &*sealed : nullptr);
+  if (!commit.ok()) return give_up(commit.status());
   dirty_ = true;  // force_chunk_ stands: the accounts have to be told
-  return write(commit);
+  return write(*commit);
+}
+
+bool EdgeRole::give_up(const absl::Status& why) {
+  given_up_ = true;
+  alarms_.raise(fmt::format(
+      "what was accepted cannot be encoded, nothing is taken or committed until this node is started again, "
+      "which goes on from the last commit: {}",
+      base::message(why)));
+  desk_.give_up("this node cannot encode what it accepted");
+  return false;
 }
 
 // At the bound, the oldest chunks become tombstones until an eighth of it is free.

@@ -99,20 +99,18 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
   start_inputs();
 }
 
-model::SampleBlock EdgeRole::block_of(const stream::RawBatch& raw) {
+absl::StatusOr<model::SampleBlock> EdgeRole::block_of(const stream::RawBatch& raw) {
   model::SampleBlock block;
   block.runs.reserve(raw.groups.size());
   for (std::size_t i = 0; i < raw.groups.size(); ++i) {
     block.runs.push_back({raw.groups[i], raw.samples.runs[i].end - raw.samples.runs[i].begin});
   }
-  // The engine's batches have what the encoder asks for: bounded, and columns that fit together.
-  const absl::Status encoded = encoder_.encode(raw.samples, block.payload);
-  if (!encoded.ok()) world_.log.error("raw samples cannot be encoded: {}", base::message(encoded));
+  if (absl::Status status = encode_raw_(raw.samples, block.payload); !status.ok()) return status;
   return block;
 }
 
-std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sealed, const std::string& state,
-                                                       bool snapshot) {
+absl::StatusOr<std::vector<store::StoredChunk>> EdgeRole::build_chunks(const stream::Sealed& sealed,
+                                                                       const std::string& state, bool snapshot) {
   std::vector<store::StoredChunk> chunks;
   model::Sequence sequence = origin_.next_sequence();
   base::Digest chain = origin_.chain();
@@ -125,13 +123,23 @@ std::vector<store::StoredChunk> EdgeRole::build_chunks(const stream::Sealed& sea
     part.end = std::min(sealed.rows.size(), part.begin + rows_per_chunk);
     std::vector<model::SampleBlock> blocks;
     for (std::size_t bytes = 0; part.raw_end < sealed.raw.size() && bytes < raw_per_chunk; ++part.raw_end) {
-      bytes += blocks.emplace_back(block_of(sealed.raw[part.raw_end])).payload.size();
+      absl::StatusOr<model::SampleBlock> block = block_of(sealed.raw[part.raw_end]);
+      if (!block.ok()) return block.status();
+      bytes += blocks.emplace_back(*std::move(block)).payload.size();
     }
     store::StoredChunk chunk;
     const auto at = [&](std::size_t i) { return sealed.rows.begin() + static_cast<std::ptrdiff_t>(i); };
-    chunk.rows = part.begin == 0 && part.end == sealed.rows.size()
-                     ? codec::encode_content(sealed.rows, blocks)
-                     : codec::encode_content(model::PartialRows(at(part.begin), at(part.end)), blocks);
+    const auto content = [&] {
+      return part.begin == 0 && part.end == sealed.rows.size()
+                 ? codec::encode_content(sealed.rows, blocks)
+                 : codec::encode_content(model::PartialRows(at(part.begin), at(part.end)), blocks);
+    };
+    chunk.rows = content();
+    // Rows with large sketches: fewer of them.
+    while (on_disk() && chunk.rows.size() > kChunkBytes && part.end - part.begin > 1) {
+      part.end = part.begin + (part.end - part.begin) / 2;
+      chunk.rows = content();
+    }
     chunk.facts = facts_of(sealed, part);
     chunk.range.node = node_.name;
     chunk.range.epoch = origin_.epoch();
@@ -249,7 +257,7 @@ void EdgeRole::renumber(const link::OriginCore::Renumber& action) {
   // A commit that waits for the disk is numbered in the closed epoch: it has to be through first. What is lost has to
   // be in the accounts before the chunk is a tombstone of the new outbox.
   take_up_losses();
-  if (failed_commit_ || ((regained_ || !new_tombstones_.empty()) && !write_losses())) {
+  if (failed_commit_ || given_up_ || ((regained_ || !new_tombstones_.empty()) && !write_losses())) {
     return origin_.renumber_failed(now);
   }
   std::map<model::Sequence, Pending> renumbered;

@@ -23,6 +23,7 @@ std::optional<PushOutcome> EdgeRole::refuse_push(std::size_t i, std::size_t byte
   if (i == inputs_.size()) return busy("this node has no push input");
   if (!inputs_started_) return busy("this node waits for the cloud to open its epoch");
   if (!inputs_[i].running) return busy("this input was stopped");
+  if (given_up_) return busy("this node cannot encode what it accepted; see its alarms");
   if (failed_commit_) return busy("this node cannot write its state to disk; it tries again and again");
   const char* full = "the outbox is full ([limits] outbox_bytes): the cloud is away or slow";
   if (intake() == Intake::kBlocked) return busy(full);

@@ -1,5 +1,6 @@
 // The real edge role with a push input, on a simulated clock and disk, without a parent: when senders are answered,
 // what a full disk does, and what a wrong clock does.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -48,9 +49,9 @@ push_timeout_ms = 3000
 
 class PushedEdge : public ::testing::Test {
  protected:
-  PushedEdge() {
+  explicit PushedEdge(const std::string& more = "") {
     const model::ParsedFleet parsed =
-        model::parse_fleet(kFleet, "fleet.toml", [](std::string_view) { return std::nullopt; });
+        model::parse_fleet(std::string(kFleet) + more, "fleet.toml", [](std::string_view) { return std::nullopt; });
     EXPECT_TRUE(parsed.fleet) << to_string(parsed.errors);
     plan_ = model::make_plan(*parsed.fleet);
     // Ten days after this program was built.
@@ -66,6 +67,7 @@ class PushedEdge : public ::testing::Test {
     pump_ = std::make_unique<FakeInputPump>(*loop_, random_, scripts_, Bug::kNone);
     role_ = std::make_unique<node::EdgeRole>(plan_, plan_.fleet.nodes[0], node::World{*loop_, clock_, random_, log_},
                                              store_.get(), *up_, *pump_);
+    if (raw_encoder_) role_->encode_raw_with(raw_encoder_);
     EXPECT_TRUE(role_->start().ok());
   }
   void stop() {  // as SIGKILL
@@ -126,7 +128,45 @@ class PushedEdge : public ::testing::Test {
   std::unique_ptr<FakeEdgeStore> store_;
   std::unique_ptr<FakeInputPump> pump_;
   std::unique_ptr<node::EdgeRole> role_;
+  node::EdgeRole::RawEncoder raw_encoder_;  // of the next start; none: the role's own
 };
+
+class RawPushedEdge : public PushedEdge {
+ protected:
+  RawPushedEdge()
+      : PushedEdge(
+            "[[rollup]]\nname = \"raw\"\nmetric = \"m\"\nby = [\"host\"]\nkeep = \"raw\"\nwindows = [\"1m\"]\n") {}
+};
+
+TEST_F(RawPushedEdge, NothingIsCommittedOfWhatCannotBeEncoded) {
+  push("first", "x", now(), "p", 1);
+  pass(25ms);
+  ASSERT_EQ(kind("first"), Kind::kKept);
+  stop();
+  raw_encoder_ = [](const model::Batch&, std::string&) { return absl::InvalidArgumentError("simulated"); };
+  start();
+  const std::uint64_t writes = disk_.counters.writes;
+  push("second", "x", now(), "p", 2);
+  pass(25ms);
+  EXPECT_NE(kind("second"), Kind::kKept);
+  push("third", "x", now(), "p", 3);
+  EXPECT_EQ(kind("third"), Kind::kBusy);
+  pass(10s);
+  EXPECT_EQ(disk_.counters.writes, writes) << "nothing was committed";
+  EXPECT_FALSE(status().drained);
+  EXPECT_NE(status().ready, "");
+  ASSERT_EQ(status().alarms.size(), 1u);
+  EXPECT_THAT(status().alarms[0], testing::HasSubstr("simulated"));
+  // The next start has what was committed, and takes the rest when it comes again.
+  stop();
+  raw_encoder_ = nullptr;
+  start();
+  EXPECT_EQ(ledger().aggregated, 1u);
+  push("second again", "x", now(), "p", 2);
+  pass(25ms);
+  EXPECT_EQ(kind("second again"), Kind::kKept);
+  EXPECT_EQ(ledger().aggregated, 2u);
+}
 
 TEST_F(PushedEdge, ASenderIsAnsweredWhenTheCommitIsOnDisk) {
   pass(1s);

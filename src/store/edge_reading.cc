@@ -361,9 +361,10 @@ class Reader {
         return true;
       };
       if (!changes.empty() && !in_b(*changes.begin())) out_.rewrite = true;
-      // What was read after a start of the machine is on the disk, but for what was written since.
+      // What was read after a start of the machine is on the disk, but for what was written since. That a journal says
+      // it was closed does not say that the sync of that very record succeeded.
       const bool cached = disk_.boot().empty() || image.boot == disk_.boot();
-      out_.unsynced = !changes.empty() && cached && !image.closed;
+      out_.unsynced = !changes.empty() && cached;
     }
     const bool unclean = !image.closed && image.fsync != FsyncMode::kOn && !image.boot.empty();
     if (image.meta.epoch == model::Epoch{}) image.lost = image.reopen = false;

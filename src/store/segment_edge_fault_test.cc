@@ -174,5 +174,43 @@ TEST_F(SegmentEdgeFaultTest, ASegmentThatCouldNotBeRemovedIsSyncedWhenItBeginsAn
   EXPECT_EQ(store_->load(2).value(), chunk_for_tests(2, 200));
 }
 
+class SegmentEdgeClosedTest : public SegmentEdgeFaultTest, public testing::WithParamInterface<FsyncMode> {};
+
+// The process dies when the sync of the record that says so failed, before it can take it away again: the next one
+// finds a journal that says it is closed, in the machine's cache only. What it then writes must not stand behind a
+// hole.
+TEST_P(SegmentEdgeClosedTest, ItsFailedSyncIsNotBuiltUpon) {
+  const EdgeStoreOptions options{.fsync = GetParam()};
+  start(options);
+  ASSERT_TRUE(commit("S", {}, true).ok());
+  ASSERT_TRUE(commit("a", {chunk_for_tests(1, 100)}).ok());
+  int appended = 0;
+  disk_.hook = [&](const Step& step) -> absl::Status {
+    if (step.kind == Step::Kind::kAppend && step.moment == Step::Moment::kAfter) {
+      ++appended;
+      disk_.odds.sync = 1;
+    }
+    // The process is dead from then on.
+    if (appended > 0 && step.kind != Step::Kind::kSync && step.moment == Step::Moment::kBefore)
+      return absl::UnavailableError("simulated: the process is dead");
+    return absl::OkStatus();
+  };
+  EXPECT_FALSE(store_->close().ok());
+  EXPECT_EQ(appended, 1);
+  allow();
+  disk_.odds = {};
+  EXPECT_THAT(restart(options).journal, ElementsAre("S", "a"));
+  ASSERT_TRUE(commit("b", {chunk_for_tests(2, 100)}).ok());
+  ASSERT_TRUE(store_->close().ok());
+  const EdgeRecovery recovery = after_power_loss(options);
+  EXPECT_THAT(recovery.journal, ElementsAre("S", "a", "b"));
+  EXPECT_THAT(recovery.damage, IsEmpty());
+  EXPECT_EQ(store_->load(1).value(), chunk_for_tests(1, 100));
+  EXPECT_EQ(store_->load(2).value(), chunk_for_tests(2, 100));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fsync, SegmentEdgeClosedTest,
+                         testing::Values(FsyncMode::kOn, FsyncMode::kDelayed, FsyncMode::kOff));
+
 }  // namespace
 }  // namespace orla::store

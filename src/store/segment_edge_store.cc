@@ -61,7 +61,8 @@ absl::StatusOr<EdgeRecovery> SegmentEdgeStore::recover(const Progress& progress)
   found_lost_.clear();
   outbox_groups_ = 0;
   trim_owed_ = false;
-  const bool all_synced = image_.fsync == FsyncMode::kOn || !reading->unsynced;
+  // A closed journal is written behind an outbox that was synced.
+  const bool all_synced = image_.fsync == FsyncMode::kOn || !reading->unsynced || image_.closed;
   outbox_.adopt(reading->segments, image_.tail, all_synced ? image_.tail : image_.synced);
   reserve_ = std::any_of(reading->files.begin(), reading->files.end(), [this](const EdgeFileReport& file) {
     return file.name == kReserveName && file.bytes >= options_.reserve_bytes;
