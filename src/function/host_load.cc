@@ -28,9 +28,9 @@ void LoadWindow::mark(base::SteadyTime now) {
   const auto young =
       std::find_if(marks_.begin(), marks_.end(), [&](const Mark& m) { return now - m.time < kStableWindow; });
   if (young != marks_.begin()) marks_.erase(marks_.begin(), young - 1);
-  const bool all_old = marks_.empty() || now - marks_.back().time >= kStableWindow;
-  const Mark last = marks_.empty() ? Mark{} : marks_.back();
-  if (calls_ == 0 && all_old && last.begun == mark.begun && last.area == mark.area) {
+  const Mark old = marks_.empty() ? Mark{} : marks_.front();
+  const bool whole = marks_.empty() || now - old.time >= kStableWindow;
+  if (calls_ == 0 && whole && old.begun == mark.begun && old.area == mark.area) {
     std::vector<Mark>().swap(marks_);
     area_ = 0;
     begun_ = 0;
