@@ -79,6 +79,8 @@ class RequestBody {
   virtual std::optional<std::string_view> whole() const { return std::nullopt; }
   // Waits for some bytes; 0 is the end. kCancelled: the client has gone, or the call was cancelled.
   virtual absl::StatusOr<std::size_t> read(char* to, std::size_t room) = 0;
+  // Nobody wants the rest: a read() in progress on another thread ends soon, with kCancelled. Thread-safe.
+  virtual void discard() {}
 };
 
 // Where the response goes. One writer.

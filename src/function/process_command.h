@@ -1,0 +1,41 @@
+// What a process function runs, and what it is told of its call by environment variables.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/environment.h"
+#include "function/call.h"
+#include "function/runtime.h"
+
+namespace orla::function {
+
+struct Command {
+  std::string program;            // a path
+  std::vector<std::string> argv;  // at least one
+  std::string directory;          // where it runs
+};
+
+// `image` is an executable file or a directory. `env_process` is split at single spaces, as the watchdog does. In a
+// directory its first word is looked up in the directory, then in `path` (of PATH). With a file it is that file's own
+// name or another program's, looked up in the same way; empty: the file alone. INVALID_ARGUMENT.
+absl::StatusOr<Command> make_command(const std::filesystem::path& image, std::string_view env_process,
+                                     std::string_view path);
+
+// "NAME=value" of every call: PATH, LANG and TZ of `own`, HOME, then what the spec says.
+std::vector<std::string> function_environment(const FunctionSpec& spec, const base::Environment& own);
+// The value of `name` there; empty: none.
+std::string_view value_in(const std::vector<std::string>& environment, std::string_view name);
+
+// Adds what the watchdogs tell of a call: Http_Method, Http_Path, Http_Query, Http_Host, Http_ContentLength and
+// Http_Content_Length (-1 when it is not known), Http_Transfer_Encoding (chunked, then), and Http_NAME with '_' for '-'
+// of each header's first value.
+void add_call_environment(const CallHead& head, std::vector<std::string>& environment);
+
+// How long the call may run: exec_timeout, which X-Timeout may lower; zero: as long as its deadline says.
+std::chrono::nanoseconds time_limit(const CallHead& head, const FunctionOptions& options);
+
+}  // namespace orla::function

@@ -1,0 +1,84 @@
+#include "function/process_runtime.h"
+
+#include <fmt/format.h>
+
+#include "base/signals.h"
+
+namespace orla::function {
+
+namespace {
+
+constexpr std::size_t kMaxSecretBytes = 1 << 20;
+
+class ProcessModule final : public Module {
+ public:
+  ProcessModule(ProcessTools& tools, const Isolation& isolation, ProcessFunction function, SandboxRequest request)
+      : tools_(tools), isolation_(isolation), function_(std::move(function)), request_(std::move(request)) {
+    request_.secrets = &function_.secrets;
+  }
+
+  absl::StatusOr<std::unique_ptr<Instance>> start(std::string name, base::SteadyTime deadline,
+                                                  Cancellation& cancellation) override {
+    if (cancellation.cancelled()) return absl::CancelledError(fmt::format("the start of {} was cancelled", name));
+    SandboxRequest request = request_;
+    request.name = name;
+    absl::StatusOr<std::unique_ptr<Sandbox>> sandbox = Sandbox::create(isolation_, request);
+    if (!sandbox.ok()) return sandbox.status();
+    if (function_.spec.options.mode == WatchdogMode::kHttp) {
+      return make_http_instance(tools_, function_, std::move(name), *std::move(sandbox), deadline, cancellation);
+    }
+    return make_fork_instance(tools_, function_, std::move(name), *std::move(sandbox));
+  }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes = sandbox_notes(isolation_, request_);
+    const FunctionOptions& options = function_.spec.options;
+    if (options.mode == WatchdogMode::kHttp && !options.upstream_url.empty() &&
+        options.upstream_url.find("$PORT") == std::string::npos && request_.network == SandboxRequest::Network::kHost) {
+      notes.push_back(
+          fmt::format("upstream_url \"{}\" names one port of this machine: only one replica can listen there",
+                      options.upstream_url));
+    }
+    return notes;
+  }
+
+ private:
+  ProcessTools& tools_;
+  const Isolation& isolation_;
+  const ProcessFunction function_;
+  SandboxRequest request_;
+};
+
+}  // namespace
+
+ProcessRuntime::ProcessRuntime(const base::Clock& clock, const base::Environment& environment)
+    : clock_(clock), environment_(environment) {}
+ProcessRuntime::ProcessRuntime(const base::Clock& clock, const base::Environment& environment, Isolation isolation)
+    : clock_(clock), environment_(environment), isolation_(std::move(isolation)) {}
+
+absl::StatusOr<std::unique_ptr<Module>> ProcessRuntime::load(const ModuleSpec& spec) {
+  ProcessFunction function{spec, {}, function_environment(spec.spec, environment_), {}};
+  absl::StatusOr<Command> command =
+      make_command(spec.image, spec.spec.env_process, value_in(function.environment, "PATH"));
+  if (!command.ok()) return command.status();
+  function.command = *std::move(command);
+  absl::StatusOr<SandboxRequest> request = sandbox_request(spec);
+  if (!request.ok()) return request.status();
+  if (spec.options.mode == WatchdogMode::kHttp) {
+    if (absl::Status upstream = check_upstream(spec.options); !upstream.ok()) return upstream;
+  }
+  for (const auto& [name, path] : spec.secrets) {
+    absl::StatusOr<std::string> content = base::read_file(path, kMaxSecretBytes);
+    if (!content.ok()) return content.status();
+    function.secrets.emplace_back(name, *std::move(content));
+  }
+  const std::lock_guard lock(mutex_);
+  if (tools_ == nullptr) {
+    base::ignore_sigpipe();  // a child may close its input before it is written whole
+    if (!isolation_.has_value()) isolation_ = probe_isolation();
+    tools_ = std::make_unique<ProcessTools>(clock_);
+  }
+  return std::make_unique<ProcessModule>(*tools_, *isolation_, std::move(function), *std::move(request));
+}
+
+}  // namespace orla::function
