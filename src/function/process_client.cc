@@ -148,7 +148,7 @@ Headers headers_of(const http::response_parser<http::buffer_body>& parser) {
   const auto& message = parser.get();
   Headers headers;
   const boost::beast::string_view connection = message[http::field::connection];
-  const http::token_list named{connection};
+  http::token_list named{connection};
   for (const auto& field : message) {
     const std::string_view name(field.name_string().data(), field.name_string().size());
     if (hop_by_hop(name) || same_name(name, "Content-Length")) continue;

@@ -17,8 +17,8 @@ LineLog::LineLog(LogSink* sink, std::string instance, std::string_view stream, c
   if (options.prefix_logs) prefix_ = fmt::format("{}: ", stream);
   if (options.log_call_id && !call_id.empty()) prefix_ += fmt::format("[{}] ", call_id);
   most_ = options.log_buffer_bytes < 0
-              ? kMaxLogLineBytes
-              : std::min<std::size_t>(static_cast<std::size_t>(options.log_buffer_bytes), kMaxLogLineBytes);
+              ? static_cast<std::size_t>(kMaxLogLineBytes)
+              : static_cast<std::size_t>(std::min<std::int64_t>(options.log_buffer_bytes, kMaxLogLineBytes));
 }
 
 void LineLog::feed(std::string_view bytes) {

@@ -15,9 +15,6 @@
 
 namespace orla::function {
 
-// A log line's most bytes when log_buffer_size is -1 (unlimited).
-inline constexpr std::size_t kMaxLogLineBytes = 1 << 20;
-
 // Cuts a stream into lines. A line longer than log_buffer_bytes keeps its beginning and says how much was cut. With
 // prefix_logs each begins with "stderr: " (or "stdout: "), with log_call_id "[ID] " comes after that.
 class LineLog {
