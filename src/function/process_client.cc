@@ -107,18 +107,26 @@ class Upload {
 
  private:
   void run() {
-    std::array<char, kBlockBytes> block;
+    constexpr std::size_t kBefore = 10;  // room for a chunk's size and its line end
+    std::array<char, kBefore + kBlockBytes + 2> block;
     while (!stopping_) {
-      const absl::StatusOr<std::size_t> n = body_.read(block.data(), block.size());
+      char* begin = block.data() + kBefore;
+      const absl::StatusOr<std::size_t> n = body_.read(begin, kBlockBytes);
       if (!n.ok()) {
         no_body_ = true;
         ::shutdown(socket_, SHUT_RDWR);  // half a request must not look like one
         return;
       }
       if (*n == 0) break;
-      if (chunked_ && !send(fmt::format("{:x}\r\n", *n))) return;
-      if (!send({block.data(), *n})) return;
-      if (chunked_ && !send("\r\n")) return;
+      char* end = begin + *n;
+      if (chunked_) {
+        const std::string size = fmt::format("{:x}\r\n", *n);
+        begin -= size.size();
+        size.copy(begin, size.size());
+        *end++ = '\r';
+        *end++ = '\n';
+      }
+      if (!send({begin, static_cast<std::size_t>(end - begin)})) return;
     }
     if (!stopping_ && (!chunked_ || send("0\r\n\r\n"))) done_ = true;
   }
