@@ -38,7 +38,7 @@ absl::Status try_namespaces(Isolation& isolation, Isolation::Namespaces kind) {
   Isolation tried = isolation;
   tried.namespaces = kind;
   tried.cgroups = {};
-  const absl::StatusOr<std::unique_ptr<Sandbox>> sandbox = Sandbox::create(tried, {});
+  const absl::StatusOr<std::unique_ptr<ProcessSandbox>> sandbox = ProcessSandbox::create(tried, {});
   if (!sandbox.ok()) return sandbox.status();
   if (absl::Status works = try_out((*sandbox)->confinement()); !works.ok()) return works;
   isolation.namespaces = kind;
@@ -115,8 +115,9 @@ std::vector<std::string> sandbox_notes(const Isolation& isolation, const Sandbox
   return notes;
 }
 
-absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::create(const Isolation& isolation, const SandboxRequest& request) {
-  std::unique_ptr<Sandbox> sandbox(new Sandbox);
+absl::StatusOr<std::unique_ptr<ProcessSandbox>> ProcessSandbox::create(const Isolation& isolation,
+                                                                       const SandboxRequest& request) {
+  std::unique_ptr<ProcessSandbox> sandbox(new ProcessSandbox);
   Confinement& confinement = sandbox->confinement_;
   confinement.open_files = kMaxOpenFiles;
   confinement.filter = function_filter();
@@ -159,7 +160,7 @@ absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::create(const Isolation& isolat
   return sandbox;
 }
 
-absl::Status Sandbox::put_secrets(const SandboxRequest& request) {
+absl::Status ProcessSandbox::put_secrets(const SandboxRequest& request) {
   std::string path(kSecretsPath);
   if (!mount_ns_.valid()) {
     absl::StatusOr<base::TemporaryDirectory> folder = base::TemporaryDirectory::create("orla-secrets-");
@@ -178,14 +179,14 @@ absl::Status Sandbox::put_secrets(const SandboxRequest& request) {
   return absl::OkStatus();
 }
 
-std::optional<InstanceUsage> Sandbox::usage() const {
+std::optional<InstanceUsage> ProcessSandbox::usage() const {
   const std::optional<std::uint64_t> memory = cgroup_->memory_bytes();
   const std::optional<double> cpu = cgroup_->cpu_seconds();
   if (!memory.has_value() || !cpu.has_value()) return std::nullopt;
   return InstanceUsage{*cpu, *memory};
 }
 
-absl::StatusOr<base::FileDescriptor> Sandbox::socket() const {
+absl::StatusOr<base::FileDescriptor> ProcessSandbox::socket() const {
   if (net_ns_.valid()) return socket_inside(confinement_.user_ns, confinement_.net_ns);
   base::FileDescriptor made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!made.valid()) return base::errno_status(errno, "cannot make a socket");

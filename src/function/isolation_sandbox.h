@@ -53,11 +53,12 @@ absl::StatusOr<SandboxRequest> sandbox_request(const ModuleSpec& spec);
 std::vector<std::string> sandbox_notes(const Isolation& isolation, const SandboxRequest& request);
 
 // Belongs to one replica and goes after its last process.
-class Sandbox {
+class ProcessSandbox {
  public:
-  static absl::StatusOr<std::unique_ptr<Sandbox>> create(const Isolation& isolation, const SandboxRequest& request);
-  Sandbox(const Sandbox&) = delete;
-  Sandbox& operator=(const Sandbox&) = delete;
+  static absl::StatusOr<std::unique_ptr<ProcessSandbox>> create(const Isolation& isolation,
+                                                                const SandboxRequest& request);
+  ProcessSandbox(const ProcessSandbox&) = delete;
+  ProcessSandbox& operator=(const ProcessSandbox&) = delete;
 
   const Confinement& confinement() const { return confinement_; }
   // "NAME=value": where secrets are.
@@ -69,7 +70,7 @@ class Sandbox {
   absl::StatusOr<base::FileDescriptor> socket() const;
 
  private:
-  Sandbox() = default;
+  ProcessSandbox() = default;
   absl::Status put_secrets(const SandboxRequest& request);
 
   Confinement confinement_;

@@ -4,9 +4,14 @@
 
 namespace orla::function {
 
-LogLines::LogLines(LogSink* sink, std::string_view instance, std::string_view call_id, const FunctionOptions& options)
+LogLines::LogLines(LogSink* sink, std::string_view instance, std::string_view call_id, const FunctionOptions& options,
+                   std::string_view stream)
     : sink_(sink), instance_(instance), most_(kMaxLogLineBytes) {
   if (options.log_buffer_bytes >= 0) most_ = std::min(most_, static_cast<std::size_t>(options.log_buffer_bytes));
+  if (options.prefix_logs && !stream.empty()) {
+    prefix_ += stream;
+    prefix_ += ": ";
+  }
   if (options.log_call_id && !call_id.empty()) {
     prefix_ += '[';
     prefix_ += call_id;

@@ -13,11 +13,13 @@ namespace orla::function {
 // Ends a line of which the rest was left out.
 inline constexpr std::string_view kLogLineCut = " ... (line cut)";
 
-// Collects pieces until a line is whole. A longer line than the function's log_buffer_size is cut and marked. Not
-// thread-safe; what it refers to outlives it.
+// Collects pieces until a line is whole. A longer line than the function's log_buffer_size is cut and marked. With
+// prefix_logs a line begins with `stream` ("stderr: "), where one is given. Not thread-safe; what it refers to outlives
+// it.
 class LogLines {
  public:
-  LogLines(LogSink* sink, std::string_view instance, std::string_view call_id, const FunctionOptions& options);
+  LogLines(LogSink* sink, std::string_view instance, std::string_view call_id, const FunctionOptions& options,
+           std::string_view stream = {});
   void write(std::string_view piece);
   // What is left is a line too.
   void end();

@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <system_error>
-
-#include "absl/strings/ascii.h"
 
 namespace orla::function {
 
@@ -45,19 +42,6 @@ std::vector<std::string> split(std::string_view text) {
     if (space == std::string_view::npos) return words;
     text.remove_prefix(space + 1);
   }
-}
-
-// "content-type" -> "Content_Type": as the watchdog's HTTP library writes names, with '_' for '-'.
-std::string variable_of(std::string_view header) {
-  std::string name(header);
-  bool begins = true;
-  for (char& c : name) {
-    c = begins ? absl::ascii_toupper(static_cast<unsigned char>(c))
-               : absl::ascii_tolower(static_cast<unsigned char>(c));
-    begins = c == '-';
-    if (begins) c = '_';
-  }
-  return name;
 }
 
 }  // namespace
@@ -128,26 +112,6 @@ std::string_view value_in(const std::vector<std::string>& environment, std::stri
     }
   }
   return {};
-}
-
-void add_call_environment(const CallHead& head, std::vector<std::string>& environment) {
-  std::set<std::string> names;
-  const auto add = [&](std::string name, std::string_view value) {
-    if (value.find('\0') != std::string_view::npos || !names.insert(name).second) return;
-    environment.push_back(fmt::format("{}={}", name, value));
-  };
-  add("Http_Method", head.method);
-  add("Http_Path", head.path);
-  if (!head.query.empty()) add("Http_Query", head.query);
-  if (!head.host.empty()) add("Http_Host", head.host);
-  const std::string length = head.content_length.has_value() ? fmt::format("{}", *head.content_length) : "-1";
-  add("Http_ContentLength", length);
-  add("Http_Content_Length", length);
-  if (!head.content_length.has_value()) add("Http_Transfer_Encoding", "chunked");
-  for (const auto& [name, value] : head.headers) {
-    if (name.find('=') == std::string::npos && name.find('\0') == std::string::npos)
-      add("Http_" + variable_of(name), value);
-  }
 }
 
 std::chrono::nanoseconds time_limit(const CallHead& head, const FunctionOptions& options) {

@@ -1,4 +1,4 @@
-// What a process function runs, and what it is told of its call by environment variables.
+// What a process function runs, in which environment and how long.
 #pragma once
 
 #include <filesystem>
@@ -29,11 +29,6 @@ absl::StatusOr<Command> make_command(const std::filesystem::path& image, std::st
 std::vector<std::string> function_environment(const FunctionSpec& spec, const base::Environment& own);
 // The value of `name` there; empty: none.
 std::string_view value_in(const std::vector<std::string>& environment, std::string_view name);
-
-// Adds what the watchdogs tell of a call: Http_Method, Http_Path, Http_Query, Http_Host, Http_ContentLength and
-// Http_Content_Length (-1 when it is not known), Http_Transfer_Encoding (chunked, then), and Http_NAME with '_' for '-'
-// of each header's first value.
-void add_call_environment(const CallHead& head, std::vector<std::string>& environment);
 
 // How long the call may run: exec_timeout, which X-Timeout may lower; zero: as long as its deadline says.
 std::chrono::nanoseconds time_limit(const CallHead& head, const FunctionOptions& options);

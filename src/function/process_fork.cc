@@ -13,6 +13,8 @@
 
 #include "base/absl_view.h"
 #include "base/files.h"
+#include "function/http_environment.h"
+#include "function/log_lines.h"
 #include "function/process_instance.h"
 
 namespace orla::function {
@@ -69,7 +71,8 @@ class BodyPump {
 
 class ForkInstance final : public Instance {
  public:
-  ForkInstance(ProcessTools& tools, const ProcessFunction& function, std::string name, std::unique_ptr<Sandbox> sandbox)
+  ForkInstance(ProcessTools& tools, const ProcessFunction& function, std::string name,
+               std::unique_ptr<ProcessSandbox> sandbox)
       : tools_(tools),
         function_(function),
         name_(std::move(name)),
@@ -141,7 +144,7 @@ class ForkInstance final : public Instance {
   ProcessTools& tools_;
   const ProcessFunction& function_;
   const std::string name_;
-  const std::unique_ptr<Sandbox> sandbox_;
+  const std::unique_ptr<ProcessSandbox> sandbox_;
   CallGate gate_;
   std::mutex mutex_;
   std::set<int> stop_events_;  // guarded by mutex_, as all below: one for each call
@@ -160,7 +163,7 @@ struct ForkInstance::Run {
   std::string_view body;
   base::FileDescriptor output;
   base::FileDescriptor errors;
-  LineLog log;
+  LogLines log;
   std::string kept;        // buffered: the response
   std::string error_text;  // the beginning of standard error
   bool begun = false;
@@ -193,7 +196,7 @@ struct ForkInstance::Run {
     const ssize_t n = ::read(errors.get(), block.data(), block.size());
     if (n > 0) {
       const std::string_view piece(block.data(), static_cast<std::size_t>(n));
-      log.feed(piece);
+      log.write(piece);
       error_text.append(piece.substr(0, kMaxErrorText - std::min(kMaxErrorText, error_text.size())));
       return true;
     }
@@ -240,7 +243,7 @@ CallResult ForkInstance::run(const Call& call, base::SteadyTime began) {
           {},
           {},
           {},
-          LineLog(function_.spec.log, name_, "stderr", options, call.head.call_id),
+          LogLines(function_.spec.log, name_, call.head.call_id, options, "stderr"),
           {},
           {},
           false,
@@ -272,7 +275,9 @@ CallResult ForkInstance::run(const Call& call, base::SteadyTime began) {
   SpawnSpec spec{function_.command.program, function_.command.argv, function_.environment, function_.command.directory,
                  input->read.get(),         output->write.get(),    errors->write.get()};
   for (const std::string& entry : sandbox_->environment()) spec.environment.push_back(entry);
-  add_call_environment(call.head, spec.environment);
+  for (const auto& [name, value] : http_environment(call.head)) {
+    spec.environment.push_back(fmt::format("{}={}", name, value));
+  }
   absl::StatusOr<std::unique_ptr<Child>> child = tools_.spawner.spawn(spec, sandbox_->confinement());
   input->read.reset();
   output->write.reset();
@@ -358,7 +363,7 @@ CallResult ForkInstance::serve(const Call& call, Run& run) {
   // A pipe holds less than this many blocks; one that never ends has a writer that got away.
   for (int i = 0; i < kLastBlocks && run.errors.valid() && run.read_errors(); ++i) continue;
   for (int i = 0; i < kLastBlocks && !by_us && run.output.valid() && run.read_output(call.response); ++i) continue;
-  run.log.finish();
+  run.log.end();
   if (ended.has_value()) return *std::move(ended);
   if (!run.client.ok()) {
     if (absl::IsResourceExhausted(run.client)) return failed(base::message(run.client));
@@ -397,7 +402,7 @@ CallResult ForkInstance::conclude(const Call& call, Run& run, const base::ExitSt
 }  // namespace
 
 std::unique_ptr<Instance> make_fork_instance(ProcessTools& tools, const ProcessFunction& function, std::string name,
-                                             std::unique_ptr<Sandbox> sandbox) {
+                                             std::unique_ptr<ProcessSandbox> sandbox) {
   return std::make_unique<ForkInstance>(tools, function, std::move(name), std::move(sandbox));
 }
 

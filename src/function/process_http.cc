@@ -29,8 +29,8 @@ constexpr std::uint16_t kUsualPort = 8082;
 
 class HttpInstance final : public Instance {
  public:
-  HttpInstance(ProcessTools& tools, const ProcessFunction& function, std::string name, std::unique_ptr<Sandbox> sandbox,
-               HttpPort port)
+  HttpInstance(ProcessTools& tools, const ProcessFunction& function, std::string name,
+               std::unique_ptr<ProcessSandbox> sandbox, HttpPort port)
       : tools_(tools),
         function_(function),
         name_(std::move(name)),
@@ -87,7 +87,7 @@ class HttpInstance final : public Instance {
   ProcessTools& tools_;
   const ProcessFunction& function_;
   const std::string name_;
-  const std::unique_ptr<Sandbox> sandbox_;
+  const std::unique_ptr<ProcessSandbox> sandbox_;
   const HttpPort port_;
   CallGate gate_;
   ProcessClient client_;
@@ -128,7 +128,7 @@ absl::Status HttpInstance::start(base::SteadyTime deadline, Cancellation& cancel
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     outputs[i].write.reset();
     logs_.push_back(tools_.logs.add(std::move(outputs[i].read),
-                                    LineLog(function_.spec.log, name_, names[i], function_.spec.options, "")));
+                                    LogLines(function_.spec.log, name_, "", function_.spec.options, names[i])));
   }
 
   const CancelSignal cancelled(cancellation);
@@ -275,7 +275,7 @@ void Ports::give_back(std::uint16_t port) {
 }
 
 absl::StatusOr<std::unique_ptr<Instance>> make_http_instance(ProcessTools& tools, const ProcessFunction& function,
-                                                             std::string name, std::unique_ptr<Sandbox> sandbox,
+                                                             std::string name, std::unique_ptr<ProcessSandbox> sandbox,
                                                              base::SteadyTime deadline, Cancellation& cancellation) {
   absl::StatusOr<std::optional<std::uint16_t>> wanted = upstream_port(function.spec.options.upstream_url);
   if (!wanted.ok()) return wanted.status();

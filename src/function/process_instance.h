@@ -112,9 +112,9 @@ class CancelSignal {
 CallResult cancelled_result(CancelReason reason);
 
 std::unique_ptr<Instance> make_fork_instance(ProcessTools& tools, const ProcessFunction& function, std::string name,
-                                             std::unique_ptr<Sandbox> sandbox);
+                                             std::unique_ptr<ProcessSandbox> sandbox);
 absl::StatusOr<std::unique_ptr<Instance>> make_http_instance(ProcessTools& tools, const ProcessFunction& function,
-                                                             std::string name, std::unique_ptr<Sandbox> sandbox,
+                                                             std::string name, std::unique_ptr<ProcessSandbox> sandbox,
                                                              base::SteadyTime deadline, Cancellation& cancellation);
 
 }  // namespace orla::function

@@ -1,54 +1,13 @@
 #include "function/process_log.h"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
 namespace orla::function {
-
-LineLog::LineLog(LogSink* sink, std::string instance, std::string_view stream, const FunctionOptions& options,
-                 std::string_view call_id)
-    : sink_(sink), instance_(std::move(instance)) {
-  if (options.prefix_logs) prefix_ = fmt::format("{}: ", stream);
-  if (options.log_call_id && !call_id.empty()) prefix_ += fmt::format("[{}] ", call_id);
-  most_ = options.log_buffer_bytes < 0
-              ? static_cast<std::size_t>(kMaxLogLineBytes)
-              : static_cast<std::size_t>(std::min<std::int64_t>(options.log_buffer_bytes, kMaxLogLineBytes));
-}
-
-void LineLog::feed(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t end = bytes.find('\n');
-    const std::string_view piece = bytes.substr(0, end);
-    const std::size_t room = most_ - std::min(most_, line_.size());
-    line_.append(piece.substr(0, room));
-    cut_ += piece.size() - std::min(piece.size(), room);
-    if (end == std::string_view::npos) return;
-    emit();
-    bytes.remove_prefix(end + 1);
-  }
-}
-
-void LineLog::finish() {
-  if (!line_.empty() || cut_ > 0) emit();
-}
-
-void LineLog::emit() {
-  if (cut_ == 0 && !line_.empty() && line_.back() == '\r') line_.pop_back();
-  if (sink_ != nullptr) {
-    sink_->line(instance_, cut_ == 0
-                               ? prefix_ + line_
-                               : fmt::format("{}{} [{} bytes more were cut: log_buffer_size]", prefix_, line_, cut_));
-  }
-  line_.clear();
-  if (line_.capacity() > 64 * 1024) line_.shrink_to_fit();
-  cut_ = 0;
-}
 
 LogReader::LogReader() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   epoll_event event{};
@@ -64,7 +23,7 @@ LogReader::~LogReader() {
   thread_.join();
 }
 
-std::uint64_t LogReader::add(base::FileDescriptor fd, LineLog log) {
+std::uint64_t LogReader::add(base::FileDescriptor fd, LogLines log) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t number = next_++;
   epoll_event event{};
@@ -82,7 +41,7 @@ void LogReader::remove(std::uint64_t number) {
   for (int rounds = 0; rounds < 16 && read_some(found->second); ++rounds) {
     if (errno == EAGAIN) break;
   }
-  found->second.log.finish();
+  found->second.log.end();
   sources_.erase(found);  // closing it takes it out of the epoll set: we had the only copy
 }
 
@@ -90,7 +49,7 @@ bool LogReader::read_some(Source& source) {
   std::array<char, 64 * 1024> block;
   errno = 0;
   const ssize_t n = ::read(source.fd.get(), block.data(), block.size());
-  if (n > 0) source.log.feed({block.data(), static_cast<std::size_t>(n)});
+  if (n > 0) source.log.write({block.data(), static_cast<std::size_t>(n)});
   return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -105,7 +64,7 @@ void LogReader::run() {
       const auto found = sources_.find(number);
       if (found == sources_.end()) continue;  // removed since
       if (read_some(found->second)) continue;
-      found->second.log.finish();
+      found->second.log.end();
       sources_.erase(found);
     }
   }

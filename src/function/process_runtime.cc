@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "base/signals.h"
 
 namespace orla::function {
@@ -9,6 +11,14 @@ namespace orla::function {
 namespace {
 
 constexpr std::size_t kMaxSecretBytes = 1 << 20;
+
+std::map<std::string, std::string> given_to_functions(const base::Environment& environment) {
+  std::map<std::string, std::string> given;
+  for (const char* name : {"PATH", "LANG", "TZ"}) {
+    if (std::optional<std::string> value = environment.get(name); value.has_value()) given[name] = *std::move(value);
+  }
+  return given;
+}
 
 class ProcessModule final : public Module {
  public:
@@ -22,7 +32,7 @@ class ProcessModule final : public Module {
     if (cancellation.cancelled()) return absl::CancelledError(fmt::format("the start of {} was cancelled", name));
     SandboxRequest request = request_;
     request.name = name;
-    absl::StatusOr<std::unique_ptr<Sandbox>> sandbox = Sandbox::create(isolation_, request);
+    absl::StatusOr<std::unique_ptr<ProcessSandbox>> sandbox = ProcessSandbox::create(isolation_, request);
     if (!sandbox.ok()) return sandbox.status();
     if (function_.spec.options.mode == WatchdogMode::kHttp) {
       return make_http_instance(tools_, function_, std::move(name), *std::move(sandbox), deadline, cancellation);
@@ -52,9 +62,9 @@ class ProcessModule final : public Module {
 }  // namespace
 
 ProcessRuntime::ProcessRuntime(const base::Clock& clock, const base::Environment& environment)
-    : clock_(clock), environment_(environment) {}
+    : clock_(clock), environment_(given_to_functions(environment)) {}
 ProcessRuntime::ProcessRuntime(const base::Clock& clock, const base::Environment& environment, Isolation isolation)
-    : clock_(clock), environment_(environment), isolation_(std::move(isolation)) {}
+    : clock_(clock), environment_(given_to_functions(environment)), isolation_(std::move(isolation)) {}
 
 absl::StatusOr<std::unique_ptr<Module>> ProcessRuntime::load(const ModuleSpec& spec) {
   ProcessFunction function{spec, {}, function_environment(spec.spec, environment_), {}};

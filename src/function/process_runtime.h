@@ -14,7 +14,7 @@ namespace orla::function {
 
 class ProcessRuntime final : public Runtime {
  public:
-  // Of `environment` only PATH, LANG and TZ are given to functions. Both outlive it.
+  // Of `environment` only PATH, LANG and TZ are given to functions. `clock` outlives it.
   ProcessRuntime(const base::Clock& clock, const base::Environment& environment);
   // For tests: as if the machine permitted this.
   ProcessRuntime(const base::Clock& clock, const base::Environment& environment, Isolation isolation);
@@ -24,7 +24,7 @@ class ProcessRuntime final : public Runtime {
 
  private:
   const base::Clock& clock_;
-  const base::Environment& environment_;
+  const base::FixedEnvironment environment_;
   std::mutex mutex_;
   std::optional<Isolation> isolation_;  // guarded by mutex_, as is tools_; both made by the first load
   std::unique_ptr<ProcessTools> tools_;

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "base/absl_view.h"
+#include "base/environment.h"
 #include "base/file_descriptor.h"
 #include "base/files.h"
 #include "base/folder_entries.h"
+#include "function/process_runtime.h"
 #include "function/wasm_runtime.h"
 
 namespace orla::function {
@@ -24,6 +26,9 @@ using MakeRuntime = std::unique_ptr<Runtime> (*)(const RuntimeSettings& settings
 constexpr MakeRuntime kRuntimes[] = {
     [](const RuntimeSettings& settings, const base::Clock& clock) {
       return make_wasm_runtime(settings.wasmtime, settings.state / "modules", clock);
+    },
+    [](const RuntimeSettings&, const base::Clock& clock) -> std::unique_ptr<Runtime> {
+      return std::make_unique<ProcessRuntime>(clock, base::SystemEnvironment());
     },
 };
 
