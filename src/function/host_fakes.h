@@ -169,7 +169,7 @@ struct NoBody final : RequestBody {
   std::optional<std::string_view> whole() const override { return std::string_view(); }
   absl::StatusOr<std::size_t> read(char*, std::size_t) override { return 0; }
 };
-struct KeptResponse final : Response {
+struct FakeResponse final : Response {
   absl::Status begin(int s, Headers, std::optional<std::uint64_t>) override {
     status = s;
     return absl::OkStatus();
@@ -204,7 +204,7 @@ struct Caller {
   bool over() { return ended || future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
   NoBody body;
-  KeptResponse response;
+  FakeResponse response;
   std::shared_ptr<Invocation> invocation;
   bool begun = false;
   std::promise<InvokeResult> promise;
