@@ -48,7 +48,7 @@ class RepeatedBody final : public RequestBody {
 };
 
 // Keeps what is answered. Thread-safe.
-class KeptResponse : public Response {
+class WholeResponse : public Response {
  public:
   absl::Status begin(int status, Headers headers, std::optional<std::uint64_t> length) override {
     const std::lock_guard lock(mutex_);
@@ -100,7 +100,7 @@ class KeptResponse : public Response {
 struct CallForTest {
   CallHead head;
   WholeBody whole{""};
-  KeptResponse response;
+  WholeResponse response;
   Cancellation cancellation;
 
   CallForTest() = default;
