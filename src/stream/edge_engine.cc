@@ -25,7 +25,7 @@ namespace {
 // worth waking the other shards' threads.
 constexpr std::size_t kSampleEffort = 1;
 constexpr std::size_t kRunEffort = 5;
-constexpr std::size_t kSettleEffort = 50;  // of a series
+constexpr std::size_t kSettleEffort = 10;  // of a series
 constexpr std::size_t kForkEffort = 4'000;
 
 const char* reason(Verdict verdict) {
@@ -114,6 +114,7 @@ std::optional<EdgeEngine::Placed> EdgeEngine::place(std::uint32_t number, const 
     if (known.back() == kNone) ++missing;
   }
   if (missing > 0 && groups_.size() + missing > limits_.groups) return std::nullopt;
+  const bool plain = metrics_[metric].plain;
   Placed placed;
   placed.slots = static_cast<std::uint32_t>(slots_.size());
   for (std::size_t k = 0; k < needed.size(); ++k) {
@@ -124,7 +125,12 @@ std::optional<EdgeEngine::Placed> EdgeEngine::place(std::uint32_t number, const 
       break;
     }
     settle_in(group, shard_of(number));
-    slots_.push_back(Slot{needed[k].first, model::GroupId{group}, nullptr});
+    if (plain) {
+      join(group, number);
+      placed.slots = group;
+      continue;
+    }
+    slots_.push_back(model::GroupId{group});
     if (hashes_wanted_) slot_hashes_.push_back(distinct_hash(series, plan_.streams[streams[k]].distinct));
   }
   return placed;
@@ -138,11 +144,31 @@ void EdgeEngine::settle_in(std::uint32_t group, std::uint32_t shard) {
   home = home == kNoShard || home == shard ? static_cast<std::uint8_t>(shard) : kManyShards;
 }
 
+// The group is that of a plain metric's series. Once there are two, their tallies share a row.
+void EdgeEngine::join(std::uint32_t group, std::uint32_t series) {
+  while (owners_.size() <= group) owners_.push_back(kNobody);
+  std::uint32_t& owner = owners_[group];
+  if (owner < kShared && owner != series) {
+    shards_[shard_of(owner)]->settle_tally(owner);
+    series_[owner].owner = 0;
+  }
+  owner = owner == kNobody || owner == series ? series : kShared;
+}
+
+void EdgeEngine::set_place(std::uint32_t series, const Placed& placed) {
+  Series& s = series_[series];
+  s.slots = placed.slots;
+  s.owner = metrics_[s.metric].plain && owners_[placed.slots] == series ? 1 : 0;
+  if (placed.raw == kNone) return;
+  if (raw_groups_.size() <= series) raw_groups_.resize(series + 1, kNone);
+  raw_groups_[series] = placed.raw;
+}
+
 std::uint32_t EdgeEngine::add_series(const model::Series& series, std::uint32_t metric) {
   const auto number = static_cast<std::uint32_t>(series_.size());
   definitions_.add(texts_.add(series.metric), series.labels);
-  series_.emplace_back().metric = metric;
-  tallies_.emplace_back();
+  series_.push_back({}).metric = metric & kNoMetric;
+  tallies_.push_back({});
   if (metric != kNoMetric) metrics_[metric].fed = true;
   return number;
 }
@@ -160,12 +186,10 @@ std::uint32_t EdgeEngine::define(const Input& input, const model::Series& series
       std::find(input.spec->metrics.begin(), input.spec->metrics.end(), series.metric) == input.spec->metrics.end())
     return kUnmatched;
   if (const std::optional<std::uint32_t> known = find_series(series)) {
-    Series& s = series_[*known];
-    if (s.slots == kNone) {
+    if (series_[*known].slots == kNone) {
       const std::optional<Placed> placed = place(*known, series, metric);
       if (!placed) return kGroupLimit;
-      s.slots = placed->slots;
-      s.raw = placed->raw;
+      set_place(*known, *placed);
     }
     return *known;
   }
@@ -174,8 +198,7 @@ std::uint32_t EdgeEngine::define(const Input& input, const model::Series& series
   const std::optional<Placed> placed = place(next, series, metric);
   if (!placed) return kGroupLimit;
   const std::uint32_t number = add_series(series, metric);
-  series_[number].slots = placed->slots;
-  series_[number].raw = placed->raw;
+  set_place(number, *placed);
   return number;
 }
 
@@ -312,10 +335,19 @@ void EdgeEngine::collect() {
     if (shard->collect(add, [&](std::uint32_t stream) { streams_[stream].emit_since = clock_; })) publish_due_ = true;
 }
 
-void EdgeEngine::settle_tallies() {
+// What tallies hold of slices that end by then, by metric, reaches the rows. O(series), but when a slice ends.
+void EdgeEngine::settle_due(const std::vector<Time>& ends) {
+  const Time last = ends.empty() ? model::kMinTime : *std::max_element(ends.begin(), ends.end());
+  Time next = model::kMaxTime;
+  for (const auto& shard : shards_) next = std::min(next, shard->next_due());
+  if (next <= last && open_tallies() > 0)
+    on_shards(series_.size() * kSettleEffort, [&](Shard& shard) { shard.settle_due(ends); });
+}
+
+std::size_t EdgeEngine::open_tallies() const {
   std::size_t open = 0;
-  for (const auto& shard : shards_) open += shard->open_tallies();
-  if (open > 0) on_shards(open * kSettleEffort, [](Shard& shard) { shard.settle_tallies(); });
+  for (const auto& shard : shards_) open += shard->tallies();
+  return open;
 }
 
 absl::Status EdgeEngine::apply(std::size_t input, const InputBatch& batch, Time clock_now) {
@@ -349,17 +381,20 @@ void EdgeEngine::end_input(std::size_t input) {
   inputs_[number].state.ended = true;
   inputs_[number].changed = true;
   publish_due_ = true;
-  for (std::uint32_t series = 0; series < series_.size(); ++series) {
-    const std::vector<HeldSample>& held = series_[series].acceptance.held();
-    if (std::any_of(held.begin(), held.end(), [&](const HeldSample& h) { return h.input == number; }))
-      shards_[shard_of(series)]->reject_held(series);
+  for (const auto& shard : shards_) {
+    std::vector<std::uint32_t> rejected;
+    for (const auto& [series, held] : shard->held())
+      if (std::any_of(held.begin(), held.end(), [&](const HeldSample& h) { return h.input == number; }))
+        rejected.push_back(series);
+    std::sort(rejected.begin(), rejected.end());
+    for (const std::uint32_t series : rejected) shard->reject_held(series);
   }
   collect();
 }
 
 std::size_t EdgeEngine::open_rows() const {
   std::size_t rows = 0;
-  for (const auto& shard : shards_) rows += shard->rows().size();
+  for (const auto& shard : shards_) rows += shard->open_rows();
   return rows;
 }
 

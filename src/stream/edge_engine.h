@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "base/version.h"
 #include "model/batch.h"
+#include "model/blocks.h"
 #include "model/edge_state.h"
 #include "model/label_table.h"
 #include "model/plan.h"
@@ -120,7 +121,7 @@ class EdgeEngine {
   std::size_t producer_count() const { return producer_count_; }
   // Last sequence number of a producer; 0: none. `input` as in apply().
   std::uint64_t producer_sequence(std::size_t input, std::string_view producer) const;
-  // In memory: one that several shards have parts of counts several times.
+  // In memory: one that several shards have parts of counts several times, and so do two parts of a series' own.
   std::size_t open_rows() const;
   // Those the next seal takes.
   std::size_t raw_samples() const;
@@ -150,6 +151,7 @@ class EdgeEngine {
     std::uint32_t raw = kNone;   // index into streams_ of its raw stream
     bool quantiles = false;      // of any stream
     bool distinct = false;       // of any stream
+    bool plain = false;          // one stream, and no sketches: a series has one row a slice, which is nothing but sums
     bool fed = false;            // declared or seen: it has a publication
     model::Time publication = model::kMinTime;
     bool publication_changed = false;    // since take_changes()
@@ -169,29 +171,20 @@ class EdgeEngine {
   // Why an input's series is not kept, in Input::series.
   enum Fate : std::uint32_t { kUnmatched = UINT32_MAX, kSeriesLimit = UINT32_MAX - 1, kGroupLimit = UINT32_MAX - 2 };
 
-  // Where a series' samples go in one stream.
-  struct Slot {
-    std::uint32_t stream = 0;
-    model::GroupId group{};
-    OpenRows::Row* row = nullptr;  // of the slice below
-  };
+  static constexpr std::uint32_t kNoMetric = (1U << 29U) - 1;
   struct Series {
-    Acceptance acceptance;
-    model::Time from = model::kMaxTime;  // the slots' rows are those of times in [from, to)
-    model::Time to = model::kMinTime;
-    std::uint32_t generation = 0;  // of the rows
-    std::uint32_t metric = 0;      // kNoMetric: no rollup wants it any more
-    std::uint32_t slots = kNone;   // first in slots_, one per stream of the metric; kNone: not placed yet
-    std::uint32_t raw = kNone;     // its group in the metric's raw stream; kNone: there is none, or not placed yet
-    std::uint32_t input = 0;       // index into inputs_ of the one that delivered it last
-    bool changed = false;          // since take_changes()
+    std::uint32_t metric : 29 = 0;  // kNoMetric: no rollup wants it any more
+    std::uint32_t changed : 1 = 0;  // since take_changes()
+    std::uint32_t held : 1 = 0;     // acceptance holds samples of it
+    std::uint32_t owner : 1 = 0;    // its metric is plain, and its group has no other series
+    std::uint32_t slots = kNone;    // of a plain metric its group; else the first in slots_, one for each stream of the
+                                    // metric; kNone: not placed yet
   };
-  static_assert(sizeof(Series) <= 56);
+  static_assert(sizeof(Series) == 8);
   struct Placed {
     std::uint32_t slots = kNone;
     std::uint32_t raw = kNone;
   };
-  static constexpr std::uint32_t kNoMetric = UINT32_MAX;
   // What a batch is to the fast path.
   struct Columns;
   class Shard;
@@ -201,6 +194,12 @@ class EdgeEngine {
     return static_cast<std::uint32_t>((std::uint64_t{series * 2654435769U} * shards) >> 32U);
   }
   std::uint32_t shard_of(std::uint32_t series) const { return shard_of(series, shards_.size()); }
+
+  // Its group in the k-th stream of its metric.
+  model::GroupId group_of(const Series& series, std::size_t k) const {
+    return metrics_[series.metric].plain ? model::GroupId{series.slots} : slots_[series.slots + k];
+  }
+  std::uint32_t raw_of(std::uint32_t series) const { return series < raw_groups_.size() ? raw_groups_[series] : kNone; }
 
   // edge_engine.cc
   // What applied and refused batches have in common: names, position, accounts of what arrived.
@@ -214,11 +213,14 @@ class EdgeEngine {
   std::optional<std::uint32_t> find_series(const model::Series& series) const;
   std::optional<Placed> place(std::uint32_t number, const model::Series& series, std::size_t metric);
   void settle_in(std::uint32_t group, std::uint32_t shard);
+  void join(std::uint32_t group, std::uint32_t series);
+  void set_place(std::uint32_t series, const Placed& placed);
   std::uint32_t add_series(const model::Series& series, std::uint32_t metric);
   Columns columns_of(std::uint32_t input, const model::Batch& batch);
   void on_shards(std::size_t effort, absl::FunctionRef<void(Shard&)> work);
   void collect();
-  void settle_tallies();
+  void settle_due(const std::vector<model::Time>& ends);
+  std::size_t open_tallies() const;
   AcceptanceRules rules_for(const Input& input, const Metric& metric) const;
 
   // edge_engine_seal.cc
@@ -229,7 +231,7 @@ class EdgeEngine {
   model::Time boundary(const Metric& metric) const;
   bool boundary_moved() const;
   bool no_rows(std::size_t stream) const;
-  void take_rows(std::size_t stream, model::Time end, Sealed& out);
+  void put_rows(std::span<SliceRows* const> slices, Sealed& out);
   std::vector<std::uint64_t> sealed_samples() const;
 
   // edge_engine_losses.cc
@@ -249,7 +251,10 @@ class EdgeEngine {
   void list_names(model::EdgeState& state, std::size_t from_series, std::size_t from_group) const;
   model::SeriesState state_of(std::uint32_t series) const;
   std::vector<model::SealedStream> sealed_streams();
-  model::PartialRows take_changed_rows();
+  struct OwnRow;
+  model::PartialRows copy_rows(std::vector<OwnRow>& own, RowOrder::Which which) const;
+  model::PartialRows take_changed_rows(const std::vector<std::uint32_t>& changed_series);
+  model::PartialRows all_rows();
 
   const model::Plan& plan_;
   const std::vector<std::string> input_keys_;
@@ -265,13 +270,17 @@ class EdgeEngine {
   std::size_t producer_count_ = 0;
 
   model::Texts texts_;
-  std::vector<Series> series_;
+  model::Blocks<Series, 4096> series_;
   model::LabelTable definitions_{texts_};  // parallel to series_; kind: the metric's name, a number of texts_
-  std::vector<Tally> tallies_;             // parallel to series_
-  std::vector<Slot> slots_;
+  model::Blocks<Tally, 1024> tallies_;     // parallel to series_
+  std::vector<std::uint32_t> raw_groups_;  // by series, as far as there are: its group in the metric's raw stream
+  model::Blocks<model::GroupId, 1024> slots_;
   std::vector<std::uint64_t> slot_hashes_;  // parallel to slots_: what its stream counts; empty when no stream does
   bool hashes_wanted_ = false;
-  model::LabelTable groups_{texts_};  // by GroupId; kind: index into streams_
+  model::LabelTable groups_{texts_};           // by GroupId; kind: index into streams_
+  model::Blocks<std::uint32_t, 4096> owners_;  // by GroupId, as far as there are: its only series, if there is just one
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+  static constexpr std::uint32_t kShared = UINT32_MAX - 1;
 
   bool keeps_raw_ = false;  // of some metric
 
@@ -283,9 +292,8 @@ class EdgeEngine {
   static constexpr std::uint8_t kNoShard = 255;
   static constexpr std::uint8_t kManyShards = 254;
   static_assert(kMaxShards < kManyShards);
-  std::uint32_t generation_ = 1;  // rises when rows are taken: cached row pointers are then void
-  bool unclaimed_ = false;        // there may be restored rows of which no input is known
-  bool publish_due_ = true;       // something that the publications depend on has changed
+  bool unclaimed_ = false;   // there may be restored rows of which no input is known
+  bool publish_due_ = true;  // something that the publications depend on has changed
   model::Time clock_ = model::kMinTime;
 
   // Since take_changes():

@@ -25,15 +25,15 @@ void EdgeEngine::claim_restored() {
       const std::vector<model::Label> labels =
           group_labels(definition(static_cast<std::uint32_t>(i)), plan_.streams[first]);
       if (const auto group = groups_.find(static_cast<std::uint32_t>(first), labels))
-        of_group[*group] = series_[i].input;
+        of_group[*group] = tallies_[i].input();
     }
   }
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
     if (!counts(stream)) continue;
     for (const auto& shard : shards_)
-      shard->rows().each(stream, [&](OpenRows::Row& row) {
-        if (row.input == OpenRows::kNoInput)
-          shard->claim(row, of_group.empty() ? 0 : of_group[index(row.content.group)]);
+      shard->rows().each(stream, [&](const SliceRows& slice, model::GroupId group, SmallRow& row) {
+        if (SliceRows::input(row) == SliceRows::kNoInput)
+          shard->claim(slice, row, of_group.empty() ? 0 : of_group[index(group)]);
       });
   }
   collect();

@@ -10,44 +10,6 @@ using model::add_clamped;
 using model::Duration;
 using model::Time;
 
-namespace {
-
-// Sorts the rows, moving each once, and what is parallel to them; those of one (group, slice) become one, which is the
-// first of its inputs'.
-void sort_rows(model::PartialRows& rows, std::vector<std::uint32_t>& parallel) {
-  struct Keyed {
-    model::GroupId group;
-    Time slice;
-    std::size_t row;
-    bool operator<(const Keyed& other) const {
-      return group != other.group ? group < other.group : slice < other.slice;
-    }
-  };
-  std::vector<Keyed> order;
-  order.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) order.push_back({rows[i].group, rows[i].slice, i});
-  const auto not_before = [](const Keyed& a, const Keyed& b) { return !(a < b); };
-  if (std::adjacent_find(order.begin(), order.end(), not_before) == order.end()) return;
-  std::sort(order.begin(), order.end());
-  model::PartialRows sorted;
-  std::vector<std::uint32_t> along;
-  sorted.reserve(rows.size());
-  along.reserve(rows.size());
-  for (const Keyed& k : order) {
-    if (!sorted.empty() && sorted.back().group == k.group && sorted.back().slice == k.slice) {
-      sorted.back().partial.merge(rows[k.row].partial);
-      along.back() = std::min(along.back(), parallel[k.row]);
-      continue;
-    }
-    sorted.push_back(std::move(rows[k.row]));
-    along.push_back(parallel[k.row]);
-  }
-  rows = std::move(sorted);
-  parallel = std::move(along);
-}
-
-}  // namespace
-
 void EdgeEngine::raise(Metric& metric, Time time) {
   if (time < kEarliestTime || time <= metric.publication) return;
   metric.publication = time;
@@ -70,17 +32,17 @@ bool EdgeEngine::all_ended(const Metric& metric) const {
 void EdgeEngine::publish() {
   if (!publish_due_) return;
   publish_due_ = false;
-  settle_tallies();  // which advances watermarks
   struct Found {
     Time least = model::kMaxTime;  // watermark of the series that hold publication
     Time paced = model::kMaxTime;  // least clock of the inputs whose series are idle
   };
   std::vector<Found> found(metrics_.size());
   for (Input& input : inputs_) input.next_idle = model::kMaxTime;
-  for (const Series& s : series_) {
-    const Time watermark = s.acceptance.watermark();
+  for (std::uint32_t number = 0; number < series_.size(); ++number) {
+    const Series& s = series_[number];
+    const Time watermark = tallies_[number].watermark;
     if (s.metric == kNoMetric || watermark == model::kMinTime) continue;
-    Input& input = inputs_[s.input];
+    Input& input = inputs_[tallies_[number].input()];
     if (input.spec == nullptr || input.state.ended) continue;
     if (watermark < add_clamped(input.state.newest, -metrics_[s.metric].allowed_lateness)) continue;
     if (input.spec->idle_after > Duration::zero()) {
@@ -164,50 +126,72 @@ std::vector<model::Publication> EdgeEngine::publications() {
 }
 
 bool EdgeEngine::no_rows(std::size_t stream) const {
-  return std::all_of(shards_.begin(), shards_.end(), [&](const auto& shard) { return shard->rows().empty(stream); });
+  if (!std::all_of(shards_.begin(), shards_.end(), [&](const auto& shard) { return shard->rows().empty(stream); }))
+    return false;
+  if (open_tallies() == 0) return true;
+  for (std::uint32_t number = 0; number < series_.size(); ++number)
+    if (series_[number].metric == streams_[stream].metric && tallies_[number].holds()) return false;
+  return true;
 }
 
-void EdgeEngine::take_rows(std::size_t stream, Time end, Sealed& out) {
-  Stream& s = streams_[stream];
-  const std::size_t before = out.rows.size();
-  const bool counted = counts(stream);
-  std::size_t taken = 0;
-  for (const auto& shard : shards_)
-    taken += shard->rows().take(stream, end, out.rows, counted ? &out.counted : nullptr);
-  if (taken > 0) {
-    out.counted.resize(out.rows.size(), Sealed::kRepeats);
-    for (std::size_t i = before; counted && i < out.rows.size(); ++i) {
-      if (out.counted[i] != Sealed::kRepeats) inputs_[out.counted[i]].open -= out.rows[i].partial.count;
+// Moves the rows of the slices, which are closed, to where they leave. Parts of one row become one, which is the first
+// of its inputs'.
+void EdgeEngine::put_rows(std::span<SliceRows* const> slices, Sealed& out) {
+  const RowOrder order(slices, RowOrder::Which::kAll);
+  out.rows.reserve(order.rows());
+  out.counted.reserve(order.rows());
+  std::vector<std::uint8_t> counted;
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) counted.push_back(counts(stream) ? 1 : 0);
+  order.visit([&](SliceRows& slice, model::GroupId group, SmallRow& row) {
+    std::uint32_t input = Sealed::kRepeats;
+    if (counted[slice.stream()] != 0 && SliceRows::input(row) != SliceRows::kNoInput) {
+      input = SliceRows::input(row);
+      inputs_[input].open -= slice.count(row);
     }
-    ++generation_;
-    s.taken = std::max(s.taken, end);
-  }
-  if (no_rows(stream)) s.emit_since.reset();
+    if (!out.rows.empty() && out.rows.back().group == group && out.rows.back().slice == slice.start()) {
+      model::PartialRow part;
+      slice.move_out(group, row, part);
+      out.rows.back().partial.merge(part.partial);
+      out.counted.back() = std::min(out.counted.back(), input);
+      return;
+    }
+    slice.move_out(group, row, out.rows.emplace_back());
+    out.counted.push_back(input);
+  });
 }
 
 std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
-  settle_tallies();
   publish();
   claim_restored();
   const bool everything = scope == SealScope::kEverything || open_rows() > limits_.open_rows;
   const bool emits = emission_due(clock_);
-  Sealed sealed;
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    const Stream& stream = streams_[i];
+  std::vector<Time> ends;                                         // by stream
+  std::vector<Time> last_ends(metrics_.size(), model::kMinTime);  // by metric, of its streams
+  for (const Stream& stream : streams_) {
     const bool due = emits && stream.emit_since && add_clamped(*stream.emit_since, stream.emit) <= clock_;
-    if (everything || due || stream.metric == kNoMetric)
-      take_rows(i, model::kMaxTime, sealed);
-    else
-      take_rows(i, metrics_[stream.metric].publication, sealed);
+    const bool all = everything || due || stream.metric == kNoMetric;
+    ends.push_back(all ? model::kMaxTime : metrics_[stream.metric].publication);
+    if (stream.metric != kNoMetric) last_ends[stream.metric] = std::max(last_ends[stream.metric], ends.back());
   }
-  if (when == SealWhen::kSomethingNew && sealed.rows.empty() && raw_samples() == 0 && !boundary_moved())
-    return std::nullopt;
+  settle_due(last_ends);
+  OpenRows::Closed closed;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    Stream& stream = streams_[i];
+    std::size_t rows = 0;
+    for (const auto& shard : shards_) rows += shard->close_rows(i, ends[i], closed);
+    if (rows > 0) stream.taken = std::max(stream.taken, ends[i]);
+    if (stream.emit_since && no_rows(i)) stream.emit_since.reset();
+  }
+  if (when == SealWhen::kSomethingNew && closed.empty() && raw_samples() == 0 && !boundary_moved()) return std::nullopt;
+  Sealed sealed;
+  std::vector<SliceRows*> slices;
+  for (const std::unique_ptr<SliceRows>& slice : closed) slices.push_back(slice.get());
+  put_rows(slices, sealed);
   std::vector<RawSamples*> raw;
   for (const auto& shard : shards_) raw.push_back(&shard->raw());
   sealed.raw = RawSamples::take(raw, kRawBatchSamples);
   if (everything) taken_everything_ = true;
   for (Metric& metric : metrics_) metric.told = boundary(metric);
-  sort_rows(sealed.rows, sealed.counted);
   sealed.publications = publications();
   for (const Input& input : inputs_) sealed.ledgers.emplace_back(input.state.key, input.state.ledger);
   sealed.sealed = sealed_samples();

@@ -21,6 +21,8 @@ void EdgeEngine::clear() {
   tallies_.clear();
   definitions_.clear();
   slots_.clear();
+  raw_groups_.clear();
+  owners_.clear();
   slot_hashes_.clear();
   hashes_wanted_ = false;
   groups_.clear();
@@ -28,7 +30,7 @@ void EdgeEngine::clear() {
   homes_.clear();
   shards_.clear();
   for (std::uint32_t shard = 0; shard < workers_.size(); ++shard)
-    shards_.push_back(std::make_unique<Shard>(*this, shard, series_, tallies_, slots_));
+    shards_.push_back(std::make_unique<Shard>(*this, shard));
   keeps_raw_ = !plan_.raw_streams.empty();
   known_series_ = known_groups_ = 0;
   producer_count_ = 0;
@@ -44,7 +46,7 @@ void EdgeEngine::clear() {
     stream.slice = def.slice;
     stream.decimals = def.decimals;
     stream.emit = def.emit;
-    for (const auto& shard : shards_) shard->rows().add_stream(def.slice, def.sketches());
+    for (const auto& shard : shards_) shard->rows().add_stream(def.slice, def.sketches(), def.decimals);
     hashes_wanted_ = hashes_wanted_ || !def.distinct.empty();
   }
   for (std::size_t m = 0; m < plan_.fleet.metrics.size(); ++m) {
@@ -61,6 +63,7 @@ void EdgeEngine::clear() {
       metric.quantiles = metric.quantiles || plan_.streams[s].quantiles;
       metric.distinct = metric.distinct || !plan_.streams[s].distinct.empty();
     }
+    metric.plain = metric.streams.size() == 1 && !metric.quantiles && !metric.distinct;
     metrics_by_name_.push_back(m);
   }
   std::sort(metrics_by_name_.begin(), metrics_by_name_.end(),
@@ -115,7 +118,7 @@ std::size_t EdgeEngine::stream_of(const model::GroupDef& group) {
   stream.metric = kNoMetric;
   stream.slice = model::Duration(group.slice_ns);
   stream.decimals = group.decimals;
-  for (const auto& shard : shards_) shard->rows().add_stream(stream.slice, {});
+  for (const auto& shard : shards_) shard->rows().add_stream(stream.slice, {}, stream.decimals);
   return streams_.size() - 1;
 }
 
@@ -159,15 +162,14 @@ absl::Status EdgeEngine::restore_names(const EdgeState& state) {
 }
 
 absl::Status EdgeEngine::restore_rows(const EdgeState& state) {
-  model::PartialRows gone;
+  OpenRows::Closed gone;
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     for (const auto& shard : shards_) {
-      if (state.sealed_everything) shard->rows().take(i, model::kMaxTime, gone, nullptr);
+      if (state.sealed_everything) shard->close_rows(i, model::kMaxTime, gone);
       for (const model::SealedStream& sealed : state.sealed)
-        if (sealed.stream == streams_[i].name) shard->rows().take(i, sealed.time, gone, nullptr);
+        if (sealed.stream == streams_[i].name) shard->close_rows(i, sealed.time, gone);
     }
   }
-  ++generation_;
   unclaimed_ = unclaimed_ || !state.open.empty();
   for (const model::PartialRow& row : state.open) {
     if (index(row.group) >= groups_.size())
@@ -175,7 +177,8 @@ absl::Status EdgeEngine::restore_rows(const EdgeState& state) {
           fmt::format("edge state: open row of group {}, of which there are {}", index(row.group), groups_.size()));
     const std::uint32_t shard = shard_of(index(row.group));
     settle_in(index(row.group), shard);
-    shards_[shard]->rows().at(groups_.kind(index(row.group)), row.slice, row.group).content.partial = row.partial;
+    const OpenRows::Place place = shards_[shard]->rows().at(groups_.kind(index(row.group)), row.slice, row.group);
+    place.slice->replace(place, row.partial);
   }
   // When they came in is not known: what `emit` sends is due.
   for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -195,9 +198,10 @@ absl::Status EdgeEngine::restore_series(const EdgeState& state) {
         std::any_of(saved.held.begin(), saved.held.end(), [&](const model::HeldSample& h) { return unknown(h.input); }))
       return absl::InvalidArgumentError(
           fmt::format("edge state: series {} names an input that is not listed", index(saved.series)));
-    Series& s = series_[index(saved.series)];
-    s.acceptance = Acceptance(saved.watermark, saved.held);
-    s.input = saved.input;
+    const std::uint32_t series = index(saved.series);
+    tallies_[series].watermark = saved.watermark;
+    tallies_[series].set_input(saved.input);
+    shards_[shard_of(series)]->set_held(series, saved.held);
   }
   return absl::OkStatus();
 }
@@ -213,8 +217,10 @@ absl::Status EdgeEngine::restore_producers(const EdgeState& state) {
 }
 
 model::SeriesState EdgeEngine::state_of(std::uint32_t series) const {
-  const Series& s = series_[series];
-  return {model::SeriesId{series}, s.acceptance.watermark(), s.input, s.acceptance.held()};
+  const Tally& tally = tallies_[series];
+  model::SeriesState state{model::SeriesId{series}, tally.watermark, tally.input(), {}};
+  if (series_[series].held != 0) state.held = shards_[shard_of(series)]->held().at(series);
+  return state;
 }
 
 // What was taken, by stream name. Streams of one name (two definitions) count as one: what is still open of the one
@@ -228,8 +234,12 @@ std::vector<model::SealedStream> EdgeEngine::sealed_streams() {
   }
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     const auto found = taken.find(streams_[i].name);
-    if (found != taken.end() && streams_[i].taken < found->second)
+    if (found != taken.end() && streams_[i].taken < found->second) {
       for (const auto& shard : shards_) shard->rows().mark_all_changed(i);
+      for (std::uint32_t series = 0; series < series_.size(); ++series)
+        if (series_[series].metric == streams_[i].metric && tallies_[series].count > 0)
+          shards_[shard_of(series)]->mark_changed(series);
+    }
     streams_[i].taken = model::kMinTime;
   }
   std::vector<model::SealedStream> sealed;
@@ -244,40 +254,82 @@ void EdgeEngine::list_names(EdgeState& state, std::size_t from_series, std::size
     state.new_groups.push_back(group(static_cast<model::GroupId>(i)));
 }
 
-namespace {
+// A series' own row, as far as its tally holds it.
+struct EdgeEngine::OwnRow {
+  model::GroupId group{};
+  std::uint32_t series = 0;
+  Time slice{};
+};
 
-void add_rows(model::PartialRows& to, model::PartialRows rows) {
-  if (to.empty()) {
-    to = std::move(rows);
-  } else {
-    to.insert(to.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
-  }
+// Copies rows that the shards keep, and own ones, whose order becomes that of their groups; canonical.
+model::PartialRows EdgeEngine::copy_rows(std::vector<OwnRow>& own, RowOrder::Which which) const {
+  const auto before = [](const OwnRow& a, const OwnRow& b) { return a.group < b.group; };
+  if (!std::is_sorted(own.begin(), own.end(), before)) std::sort(own.begin(), own.end(), before);
+  std::vector<SliceRows*> slices;
+  for (const auto& shard : shards_) shard->rows().slices(slices);
+  const RowOrder order(slices, which);
+  model::PartialRows rows;
+  rows.reserve(order.rows() + own.size());
+  // Fills the row, or a part that is then merged into it.
+  const auto put = [&](model::GroupId group, Time slice, auto fill) {
+    if (rows.empty() || rows.back().group != group || rows.back().slice != slice) return fill(rows.emplace_back());
+    model::PartialRow part;
+    fill(part);
+    rows.back().partial.merge(part.partial);
+  };
+  std::size_t next = 0;
+  const auto put_own = [&](const OwnRow& o) {
+    put(o.group, o.slice, [&](model::PartialRow& row) {
+      row.group = o.group;
+      row.slice = o.slice;
+      to_partial(tallies_[o.series].summary(o.slice), o.slice, metrics_[series_[o.series].metric].decimals,
+                 row.partial);
+    });
+  };
+  order.visit([&](const SliceRows& slice, model::GroupId group, const SmallRow& row) {
+    for (; next < own.size() && std::pair(own[next].group, own[next].slice) <= std::pair(group, slice.start()); ++next)
+      put_own(own[next]);
+    put(group, slice.start(), [&](model::PartialRow& out) { slice.copy_out(group, row, out); });
+  });
+  for (; next < own.size(); ++next) put_own(own[next]);
+  return rows;
 }
 
-}  // namespace
-
-// Those with a part that has changed in some shard, whole.
-model::PartialRows EdgeEngine::take_changed_rows() {
-  if (shards_.size() > 1) {
-    for (const auto& shard : shards_)
-      shard->rows().each_changed([&](const model::PartialRow& row) {
-        if (homes_[index(row.group)] != kManyShards) return;
-        for (const auto& other : shards_) {
-          if (other == shard) continue;
-          OpenRows& rows = other->rows();
-          if (OpenRows::Row* part = rows.find(groups_.kind(index(row.group)), row.slice, row.group); part != nullptr)
-            rows.mark_changed(*part);
-        }
-      });
+// Those with a part that has changed somewhere, whole.
+model::PartialRows EdgeEngine::take_changed_rows(const std::vector<std::uint32_t>& changed_series) {
+  std::vector<OwnRow> own;
+  for (const std::uint32_t series : changed_series) {
+    const Series& s = series_[series];
+    if (s.owner == 0 || tallies_[series].count == 0) continue;
+    const std::size_t stream = metrics_[s.metric].streams.front();
+    own.push_back({model::GroupId{s.slots}, series, tallies_[series].to - streams_[stream].slice});
+    for (const auto& shard : shards_) shard->rows().mark_changed(stream, own.back().slice, own.back().group);
   }
-  model::PartialRows changed;
-  for (const auto& shard : shards_) add_rows(changed, shard->rows().take_changed());
-  if (shards_.size() > 1) model::canonicalize(changed);
-  return changed;
+  model::PartialRows rows =
+      copy_rows(own, shards_.size() > 1 ? RowOrder::Which::kPartsOfChanged : RowOrder::Which::kChanged);
+  std::vector<SliceRows*> slices;
+  for (const auto& shard : shards_) shard->rows().slices(slices);
+  for (SliceRows* slice : slices)
+    if (slice->changed()) slice->forget_changes();
+  return rows;
+}
+
+model::PartialRows EdgeEngine::all_rows() {
+  std::vector<OwnRow> own;
+  for (std::uint32_t series = 0; series < series_.size(); ++series) {
+    const Series& s = series_[series];
+    if (tallies_[series].count == 0) continue;
+    if (s.owner == 0)
+      shards_[shard_of(series)]->settle_tally(series);
+    else
+      own.push_back(
+          {model::GroupId{s.slots}, series, tallies_[series].to - streams_[metrics_[s.metric].streams.front()].slice});
+  }
+  collect();
+  return copy_rows(own, RowOrder::Which::kAll);
 }
 
 EdgeState EdgeEngine::take_changes() {
-  settle_tallies();
   publish();
   EdgeState state;
   list_names(state, known_series_, known_groups_);
@@ -286,10 +338,11 @@ EdgeState EdgeEngine::take_changes() {
   state.sealed = sealed_streams();
   state.sealed_everything = std::exchange(taken_everything_, false);
   if (state.sealed_everything) state.sealed.clear();
-  state.open = take_changed_rows();
   std::vector<std::uint32_t> changed;
   for (const auto& shard : shards_) shard->take_changed_series(changed);
-  std::sort(changed.begin(), changed.end());
+  collect();
+  if (!std::is_sorted(changed.begin(), changed.end())) std::sort(changed.begin(), changed.end());
+  state.open = take_changed_rows(changed);
   state.series.reserve(changed.size());
   for (const std::uint32_t series : changed) state.series.push_back(state_of(series));
   for (Input& input : inputs_)
@@ -306,14 +359,12 @@ EdgeState EdgeEngine::take_changes() {
 }
 
 EdgeState EdgeEngine::snapshot() {
-  settle_tallies();
   EdgeState state;
   state.snapshot = true;
   list_names(state, 0, 0);
-  for (const auto& shard : shards_) add_rows(state.open, shard->rows().all());
-  if (shards_.size() > 1) model::canonicalize(state.open);
+  state.open = all_rows();
   for (std::uint32_t series = 0; series < series_.size(); ++series)
-    if (const Acceptance& a = series_[series].acceptance; a.watermark() != model::kMinTime || !a.held().empty())
+    if (tallies_[series].watermark != model::kMinTime || series_[series].held != 0)
       state.series.push_back(state_of(series));
   for (const Input& input : inputs_) state.inputs.push_back(input.state);
   for (std::uint32_t i = 0; i < inputs_.size(); ++i)

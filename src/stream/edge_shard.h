@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "model/ledger.h"
 #include "stream/edge_engine.h"
 #include "stream/open_rows.h"
@@ -36,26 +37,41 @@ class EdgeEngine::Shard {
     bool noted = false;                    // in noted_
   };
 
-  Shard(const EdgeEngine& engine, std::uint32_t number, std::vector<Series>& series, std::vector<Tally>& tallies,
-        std::vector<Slot>& slots)
-      : engine_(engine), number_(number), series_(series), tallies_(tallies), slots_(slots) {}
+  Shard(EdgeEngine& engine, std::uint32_t number)
+      : engine_(engine), number_(number), series_(engine.series_), tallies_(engine.tallies_) {}
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
   // Of the batch, the runs of its series.
   void accept(const Columns& columns);
-  // What the tallies hold reaches the rows, and watermarks the series.
-  void settle_tallies();
-  std::size_t open_tallies() const { return touched_.size(); }
+  // What the series' tally holds reaches the rows.
+  void settle_tally(std::uint32_t series);
+  // So does what tallies hold of slices that end at or before the time given for their metric.
+  void settle_due(const std::vector<model::Time>& ends);
+  // No tally holds something of a slice that ends before it.
+  model::Time next_due() const { return next_due_; }
+  std::size_t tallies() const { return held_tallies_; }
+  std::size_t open_rows() const { return rows_.size() + own_tallies_; }
   void reject_held(std::uint32_t series);
+  // What is kept of the series has changed.
+  void mark_changed(std::uint32_t series);
+  // What acceptance holds, by series.
+  const absl::flat_hash_map<std::uint32_t, std::vector<model::HeldSample>>& held() const { return held_; }
+  void set_held(std::uint32_t series, const std::vector<model::HeldSample>& samples);
   // The row is the input's from now on, with all that is in it.
-  void claim(OpenRows::Row& row, std::uint32_t input);
+  void claim(const SliceRows& slice, SmallRow& row, std::uint32_t input);
 
+  // As OpenRows::close().
+  std::size_t close_rows(std::size_t stream, model::Time end, OpenRows::Closed& out) {
+    located_ = kNone;
+    return rows_.close(stream, end, out);
+  }
   OpenRows& rows() { return rows_; }
   const OpenRows& rows() const { return rows_; }
   RawSamples& raw() { return raw_; }
   const RawSamples& raw() const { return raw_; }
-  // Series whose kept state has changed: appended to `out`, none is left.
+  // Series whose kept state has changed: appended to `out`, none is left, and their tallies are closed. Those that are
+  // not the only series of a plain row have reached their rows.
   void take_changed_series(std::vector<std::uint32_t>& out);
 
   // Calls account(number of an input, Account) and stream(number of one with samples not yet emitted), and forgets
@@ -83,15 +99,18 @@ class EdgeEngine::Shard {
   // edge_shard.cc
   Account& account(std::uint32_t input);
   void accept_run(std::uint32_t series, const Columns& columns, std::size_t run, std::uint32_t begin);
-  void decide_one(std::uint32_t series, const model::HeldSample& sample, const AcceptanceRules& rules);
+  Acceptance take_acceptance(std::uint32_t series);
+  void put_acceptance(std::uint32_t series, const Acceptance& acceptance);
+  void decide_one(std::uint32_t series, Acceptance& acceptance, const model::HeldSample& sample,
+                  const AcceptanceRules& rules);
   void settle(std::uint32_t series);
-  void locate(Series& series, model::Time time);
-  void add_quantiles(const Series& series, std::span<const std::int32_t> keys);
+  void locate(std::uint32_t series, model::Time time);
+  void add_quantiles(std::span<const std::int32_t> keys);
   void count_series(const Series& series);
-  void fold(Series& series, std::uint32_t input, const model::Time* times, const double* values, std::size_t count);
-  void count_open(OpenRows::Row& row, std::uint32_t input, std::uint64_t samples);
-  void note_change(const Slot& slot);
-  void mark_changed(std::uint32_t series);
+  void fold(const Series& series, std::uint32_t input, const model::Time* times, const double* values,
+            std::size_t count);
+  void count_open(const OpenRows::Place& place, std::uint32_t input, std::uint64_t samples);
+  void note_emission(std::size_t stream);
   void accepted(std::uint32_t input, model::Time newest);
   const std::string& identity_of(std::uint32_t series);
 
@@ -103,21 +122,29 @@ class EdgeEngine::Shard {
   void keep_raw(std::uint32_t series, const model::Batch& batch, std::size_t run, std::uint32_t begin,
                 std::uint32_t end);
   bool touch(std::uint32_t series, const Columns& columns, model::Time time);
-  void sketch_tallied(std::uint32_t series, const Columns& columns, std::uint32_t begin, std::uint32_t end);
-  void sketch_tallied(std::uint32_t series, double value);
-  void settle_tally(std::uint32_t series);
+  void sketch_tallied(std::uint32_t series, const Columns& columns, std::size_t run, std::uint32_t begin,
+                      std::uint32_t end);
+  void sketch_tallied(std::uint32_t series, model::Time time, double value);
 
   const EdgeEngine& engine_;
   const std::uint32_t number_;
   // The engine's; of them the entries of its own series.
-  std::vector<Series>& series_;
-  std::vector<Tally>& tallies_;
-  std::vector<Slot>& slots_;
+  model::Blocks<Series, 4096>& series_;
+  model::Blocks<Tally, 1024>& tallies_;
 
   OpenRows rows_;
   RawSamples raw_;
-  std::vector<std::uint32_t> touched_;         // series whose tally is open
-  std::vector<std::uint32_t> changed_series_;  // since take_changed_series()
+  std::size_t held_tallies_ = 0;  // that hold something
+  std::size_t own_tallies_ = 0;   // of these, those of a series that has a row for itself
+  model::Time next_due_ = model::kMaxTime;
+  absl::flat_hash_map<std::uint32_t, std::vector<model::HeldSample>> held_;  // hardly any series is there
+  std::vector<std::uint32_t> changed_series_;                                // since take_changed_series()
+
+  // The rows of a series' slices that hold times in [located_from_, located_to_), one for each of its streams.
+  std::uint32_t located_ = kNone;
+  model::Time located_from_{};
+  model::Time located_to_{};
+  std::vector<OpenRows::Place> places_;
 
   // Since collect():
   std::vector<Account> accounts_;     // by input

@@ -1,8 +1,8 @@
 // The fast path: decimals in order of time are summed as integers, one cache line a series, and reach their rows when
-// the series moves on to another slice or somebody looks. What is not so plain goes through accept_run().
+// the series moves on to another slice, or the slice is sealed. What is not so plain goes through accept_run().
 //
 // A sample takes it when it is later than all before it of its series (so it is not late, and becomes the newest), no
-// further ahead than max_jump and `future` allow, in the slices of the series' located rows, and a decimal of the
+// further ahead than max_jump and `future` allow, in the slices that the series' tally is of, and a decimal of the
 // metric's that fits 32 bits. That decides it exactly as Acceptance would.
 #include <algorithm>
 #include <span>
@@ -24,67 +24,89 @@ constexpr std::size_t kAhead = 12;     // runs; in random order the next series'
 
 // Opens the series' tally for a sample at `time`. False when acceptance has to decide about it.
 bool EdgeEngine::Shard::touch(std::uint32_t number, const Columns& columns, Time time) {
-  Series& s = series_[number];
-  settle_tally(number);
-  if (engine_.metrics_[s.metric].decimals != columns.decimals()) return false;
-  if (time <= s.acceptance.watermark() || time > columns.not_after) return false;
-  const Acceptance::Plain plain =
-      s.acceptance.plain(engine_.rules_for(engine_.inputs_[columns.input()], engine_.metrics_[s.metric]));
-  if (time < plain.from || time > plain.to) return false;
-  if (s.generation != engine_.generation_ || time < s.from || time >= s.to) locate(s, time);
-  s.input = columns.input();
-  mark_changed(number);
-  const std::size_t count = engine_.metrics_[s.metric].streams.size();
-  for (std::size_t k = 0; k < count; ++k) note_change(slots_[s.slots + k]);
+  const Series& s = series_[number];
   Tally& tally = tallies_[number];
-  tally.watermark = s.acceptance.watermark();
-  tally.to = s.to;
-  tally.source = columns.source | (engine_.metrics_[s.metric].quantiles ? Tally::kQuantiles : 0);
-  touched_.push_back(number);
+  const Metric& metric = engine_.metrics_[s.metric];
+  if (s.held != 0 || metric.decimals != columns.decimals() || time > columns.not_after) return false;
+  if (tally.watermark == model::kMinTime) {  // the first of its series is accepted wherever it is
+    if (time <= kEarliestTime) return false;
+  } else if (time <= tally.watermark || time > model::add_clamped(tally.watermark, columns.max_jump)) {
+    return false;
+  }
+  const std::uint32_t source = columns.source | (metric.quantiles ? Tally::kQuantiles : 0);
+  // Closed by a commit, it goes on where it was.
+  if (tally.holds() && (time >= tally.to || tally.source != (source | Tally::kClosed))) settle_tally(number);
+  if (!tally.holds()) {
+    Time to = model::kMaxTime;
+    for (const std::size_t stream : metric.streams) {
+      const Duration length = engine_.streams_[stream].slice;
+      to = std::min(to, model::slice_start(time, length) + length);
+    }
+    tally.to = to;
+    next_due_ = std::min(next_due_, to);
+    ++held_tallies_;
+    if (s.owner != 0)
+      ++own_tallies_;
+    else
+      locate(number, time);  // rows that are open count
+  }
+  tally.source = source;
+  mark_changed(number);
+  for (const std::size_t stream : metric.streams) note_emission(stream);
   return true;
 }
 
-// Adds what the tally holds to the rows, and closes it.
 void EdgeEngine::Shard::settle_tally(std::uint32_t number) {
   Tally& tally = tallies_[number];
-  if (tally.to == model::kMinTime) return;
-  tally.to = model::kMinTime;
-  if (tally.count == 0) return;
-  Series& s = series_[number];
-  s.acceptance.advance(tally.watermark);
-  tally.take(scratch_);
-  Slot* const slot = slots_.data() + s.slots;
-  count_open(*slot[0].row, tally.input(), scratch_.count);
-  const std::size_t count = engine_.metrics_[s.metric].streams.size();
-  for (std::size_t k = 0; k < count; ++k) slot[k].row->content.partial.merge_sums(scratch_);
-  if (engine_.metrics_[s.metric].distinct) count_series(s);
+  if (!tally.holds()) return;
+  if (tally.count > 0) {
+    const Series& s = series_[number];
+    locate(number, tally.watermark);
+    count_open(places_[0], tally.input(), tally.count);
+    for (const OpenRows::Place& place : places_) {
+      place.slice->add_sums(place, tally.summary(place.slice->start()));
+      if (!tally.closed()) place.slice->mark_changed(place);  // else a commit has what it holds
+    }
+    if (engine_.metrics_[s.metric].distinct) count_series(s);
+  }
+  tally.clear();
+  --held_tallies_;
+  if (series_[number].owner != 0) --own_tallies_;
+}
+
+void EdgeEngine::Shard::settle_due(const std::vector<Time>& ends) {
+  next_due_ = model::kMaxTime;
+  for (std::uint32_t number = 0; number < series_.size(); ++number) {
+    const Tally& tally = tallies_[number];
+    if (!tally.holds() || engine_.shard_of(number) != number_) continue;
+    if (tally.to <= ends[series_[number].metric])
+      settle_tally(number);
+    else
+      next_due_ = std::min(next_due_, tally.to);
+  }
 }
 
 // Samples [begin, end) have just been tallied. Their quantile sketches take them at once: a tally has no room for them.
-void EdgeEngine::Shard::sketch_tallied(std::uint32_t number, const Columns& columns, std::uint32_t begin,
+void EdgeEngine::Shard::sketch_tallied(std::uint32_t number, const Columns& columns, std::size_t r, std::uint32_t begin,
                                        std::uint32_t end) {
   keys_.resize(std::max<std::size_t>(keys_.size(), end - begin));
   const std::span<std::int32_t> keys = std::span(keys_).first(end - begin);
   quantile_keys({columns.scaled + begin, end - begin}, columns.decimals(), keys);
-  add_quantiles(series_[number], keys);
+  const Time time = columns.time(r, begin);
+  if (located_ != number || time < located_from_ || time >= located_to_) locate(number, time);
+  add_quantiles(keys);
 }
 
-void EdgeEngine::Shard::sketch_tallied(std::uint32_t number, double value) {
-  const Series& s = series_[number];
-  const std::size_t slots = engine_.metrics_[s.metric].streams.size();
-  for (std::size_t k = 0; k < slots; ++k)
-    if (model::QuantileSketch* quantiles = slots_[s.slots + k].row->content.partial.sketches.quantiles())
-      quantiles->add(value);
-}
-
-void EdgeEngine::Shard::settle_tallies() {
-  for (const std::uint32_t series : touched_) settle_tally(series);
-  touched_.clear();
+void EdgeEngine::Shard::sketch_tallied(std::uint32_t number, Time time, double value) {
+  if (located_ != number || time < located_from_ || time >= located_to_) locate(number, time);
+  for (const OpenRows::Place& place : places_)
+    if (model::Sketches* sketches = place.slice->sketches(place); sketches != nullptr && sketches->quantiles())
+      sketches->quantiles()->add(value);
 }
 
 void EdgeEngine::Shard::keep_raw(std::uint32_t series, const Batch& batch, std::size_t run, std::uint32_t begin,
                                  std::uint32_t end) {
-  const std::uint32_t group = series_[series].raw;
+  const std::uint32_t group = engine_.raw_of(series);
   if (group != kNone) raw_.add(model::GroupId{group}, batch, run, begin, end);
 }
 
@@ -107,13 +129,13 @@ std::size_t EdgeEngine::Shard::pick(const Columns& columns, std::size_t from, st
 void EdgeEngine::Shard::accept(const Columns& columns) {
   const std::span<const Batch::Run> runs = columns.batch.runs;
   const std::uint32_t* const numbers = columns.numbers;
-  Tally* const tallies = tallies_.data();
+  model::Blocks<Tally, 1024>& tallies = tallies_;
   const Time* const times = columns.batch.paces.empty() ? columns.batch.times.data() : nullptr;
   const bool singles = times != nullptr && columns.scaled != nullptr;
   std::uint64_t tallied = 0;
   Time newest = model::kMinTime;
   const auto prefetch = [&](std::uint32_t series) {
-    if (series < kGroupLimit) __builtin_prefetch(tallies + series, 1);
+    if (series < kGroupLimit) __builtin_prefetch(&tallies[series], 1);
   };
   const auto take = [&](std::size_t r, std::uint32_t series) __attribute__((always_inline)) {
     const Batch::Run& run = runs[r];
@@ -147,6 +169,7 @@ void EdgeEngine::Shard::accept(const Columns& columns) {
   }
   if (tallied == 0) return;
   account(columns.input()).aggregated += tallied;
+  account(columns.input()).open += tallied;
   publish_due_ = true;
   accepted(columns.input(), newest);
 }
@@ -188,7 +211,7 @@ std::uint32_t EdgeEngine::Shard::tally_short_run(std::uint32_t number, const Col
     if (v == kNoDecimal) return i - run.begin;
     if (!tally.takes_sketched(time, columns) && !touch(number, columns, time)) return i - run.begin;
     if (!tally.add(time, v) && (!touch(number, columns, time) || !tally.add(time, v))) return i - run.begin;
-    if (tally.has_quantiles()) sketch_tallied(number, v / model::power_of_ten(columns.decimals()));
+    if (tally.has_quantiles()) sketch_tallied(number, time, v / model::power_of_ten(columns.decimals()));
   }
   return run.end - run.begin;
 }
@@ -211,7 +234,7 @@ std::uint32_t EdgeEngine::Shard::tally_long_run(std::uint32_t number, const Colu
       if (!touch(number, columns, time)) return i - run.begin;
       continue;
     }
-    if (tally.has_quantiles()) sketch_tallied(number, columns, i, end);
+    if (tally.has_quantiles()) sketch_tallied(number, columns, r, i, end);
     i = end;
   }
   return run.end - run.begin;

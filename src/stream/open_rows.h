@@ -1,104 +1,62 @@
-// The rows an edge has not sealed yet: partials by (stream, slice, group), in memory that stays where it is.
+// The rows an edge has not sealed yet: partials by (stream, slice, group), in memory that stays where it is and is
+// given back with its slice.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <utility>
+#include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/hash/hash.h"
 #include "model/partial.h"
+#include "stream/slice_rows.h"
 
 namespace orla::stream {
 
-// Not thread-safe. Row pointers are valid until their row is taken or dropped.
+// Not thread-safe. Places are valid until the rows of their slice are closed.
 class OpenRows {
  public:
-  struct Row {
-    model::PartialRow content;
-    bool changed = false;  // since take_changed()
-    bool open = false;
-    std::uint32_t input = kNoInput;  // the input that contributed last; kNoInput: not known (restored)
-  };
-  static constexpr std::uint32_t kNoInput = UINT32_MAX;
+  using Place = SliceRows::Place;
+  using Closed = std::vector<std::unique_ptr<SliceRows>>;
 
   OpenRows() = default;
   OpenRows(const OpenRows&) = delete;
   OpenRows& operator=(const OpenRows&) = delete;
 
-  // Neither rows nor streams are left.
-  void clear();
   // Streams are numbered from 0 as they are added.
-  void add_stream(model::Duration slice, model::SketchKinds sketches);
+  void add_stream(model::Duration slice, model::SketchKinds sketches, int decimals);
 
   // The row, opened empty when there is none, with the stream's sketches.
-  Row& at(std::size_t stream, model::Time slice, model::GroupId group);
-  void mark_changed(Row& row) {
-    if (row.changed) return;
-    row.changed = true;
-    changed_.push_back(&row);
-  }
-  // null: there is none.
-  Row* find(std::size_t stream, model::Time slice, model::GroupId group);
-  // All open rows of the stream count as changed.
+  Place at(std::size_t stream, model::Time slice, model::GroupId group);
+  // The row counts as changed, if there is one.
+  void mark_changed(std::size_t stream, model::Time slice, model::GroupId group);
+  // So do all open rows of the stream.
   void mark_all_changed(std::size_t stream);
 
-  std::size_t size() const { return size_; }
+  std::size_t size() const;
   bool empty(std::size_t stream) const { return streams_[stream].slices.empty(); }
 
-  // Closes the rows of slices that end at or before `end` (kMaxTime: all) and moves them to `out`, by slice and group,
-  // with their inputs to `inputs` when it is not null. Returns how many. O(rows taken).
-  std::size_t take(std::size_t stream, model::Time end, model::PartialRows& out, std::vector<std::uint32_t>* inputs);
+  // Closes the rows of slices that end at or before `end` (kMaxTime: all): these are moved to `out`. Returns how many
+  // rows.
+  std::size_t close(std::size_t stream, model::Time end, Closed& out);
 
-  template <typename Visit>  // of every open row of the stream
+  template <typename Visit>  // visit(slice, group, row) of every open row of the stream
   void each(std::size_t stream, Visit visit) {
-    for (auto& [slice, rows] : streams_[stream].slices)
-      for (const std::uint32_t row : rows) visit(pool_[row]);
+    for (auto& [start, rows] : streams_[stream].slices)
+      rows->each([&, &slice = *rows](model::GroupId group, SmallRow& row) { visit(slice, group, row); });
   }
-
-  template <typename Visit>  // of the content of the rows changed since take_changed()
-  void each_changed(Visit visit) {
-    for (std::size_t i = 0; i < changed_.size(); ++i)
-      if (changed_[i]->open && changed_[i]->changed) visit(changed_[i]->content);
-  }
-
-  // Copies the rows changed since the last call, canonical. O(rows changed).
-  model::PartialRows take_changed();
-  // Copies all rows, canonical.
-  model::PartialRows all() const;
+  // Appends all open slices.
+  void slices(std::vector<SliceRows*>& out) const;
 
  private:
-  using Pool = std::deque<Row>;
-  // Numbers of rows in the pool, found by their group.
-  struct Hash {
-    using is_transparent = void;
-    const Pool* pool;
-    std::size_t operator()(model::GroupId group) const { return absl::HashOf(index(group)); }
-    std::size_t operator()(std::uint32_t row) const { return (*this)((*pool)[row].content.group); }
-  };
-  struct Equal {
-    using is_transparent = void;
-    const Pool* pool;
-    bool operator()(std::uint32_t a, std::uint32_t b) const { return a == b; }
-    bool operator()(std::uint32_t a, model::GroupId b) const { return (*pool)[a].content.group == b; }
-    bool operator()(model::GroupId a, std::uint32_t b) const { return (*this)(b, a); }
-  };
-  using RowsOfSlice = absl::flat_hash_set<std::uint32_t, Hash, Equal>;
-
   struct Stream {
     model::Duration slice;
     model::SketchKinds sketches;
-    std::map<model::Time, RowsOfSlice> slices;
+    int decimals = 0;
+    std::map<model::Time, std::unique_ptr<SliceRows>> slices;
+    SliceRows* last = nullptr;  // that was asked for
   };
 
   std::vector<Stream> streams_;
-  Pool pool_;
-  std::vector<std::uint32_t> free_;
-  std::vector<Row*> changed_;  // may hold rows that were closed since, and rows twice
-  std::size_t size_ = 0;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> order_;  // scratch: group, number of row
 };
 
 }  // namespace orla::stream

@@ -1,13 +1,13 @@
-// What the samples of one series add to its rows, not yet added to them: one cache line, for decimals that come in
-// order of time. Everything else goes to the rows themselves.
+// How far a series is, and what its newest samples add to its rows, not yet added to them: one cache line, for decimals
+// that come in order of time. Everything else goes to the rows themselves.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "model/partial.h"
 #include "model/time.h"
 #include "stream/run_kernels.h"
+#include "stream/small_row.h"
 
 namespace orla::stream {
 
@@ -18,11 +18,11 @@ struct TallySource {
   model::Duration max_jump;  // so is one further ahead
 };
 
-// Open while `to` lies above kMinTime: it then takes samples later than `watermark` and before `to`, of one input and
-// with one number of decimals (`source`).
+// Open, it takes samples later than `watermark` and before `to`, of one input and with one number of decimals
+// (`source`). Closed, it may hold some still. The memory of a new one is that of a closed one.
 struct alignas(64) Tally {
-  model::Time watermark = model::kMinTime;  // of the series: the newest time taken, or that of its Acceptance
-  model::Time to = model::kMinTime;         // end of the slices of the series' rows
+  model::Time watermark = model::kMinTime;  // of the series: the newest time accepted
+  model::Time to = model::kMinTime;         // end of the slices that the samples lie in; kMinTime: it holds none
   std::int64_t sum = 0;
   std::uint64_t squares = 0;
   model::Time first_time{};
@@ -31,7 +31,7 @@ struct alignas(64) Tally {
   std::int32_t max = INT32_MIN;
   std::int32_t first = 0;
   std::int32_t last = 0;
-  std::uint32_t source = 0;
+  std::uint32_t source = kClosed;
 
   bool takes(model::Time time, const TallySource& from) const { return takes(time, from, from.source); }
   // The same whether or not its rows have quantiles, which takes() alone passes over.
@@ -74,16 +74,33 @@ struct alignas(64) Tally {
     watermark = until;
     return true;
   }
-  // The samples, as a partial; the tally holds none afterwards, and is as open as before.
-  void take(model::Partial& out);
+  // The samples, which lie in the slice that starts then.
+  DecimalSummary summary(model::Time slice) const {
+    return {sum, squares, count, min, max, first, last, first_time - slice, watermark - slice};
+  }
+  bool holds() const { return to != model::kMinTime; }
+  // Closed, and without samples.
+  void clear() {
+    close();
+    to = model::kMinTime;
+    sum = 0;
+    squares = 0;
+    count = 0;
+    min = INT32_MAX;
+    max = INT32_MIN;
+  }
+  bool closed() const { return (source & kClosed) != 0; }
+  void close() { source |= kClosed; }
+  // It holds none. The input that delivered the series last.
+  void set_input(std::uint32_t number) { source = source_of(number, 0) | kClosed; }
 
   // In `source`: each value has to reach its rows' quantile sketches, too.
   static constexpr std::uint32_t kQuantiles = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t kClosed = std::uint32_t{1} << 30;
   static constexpr std::uint32_t source_of(std::uint32_t input, int decimals) {
     return input << 4 | static_cast<std::uint32_t>(decimals);
   }
-  int decimals() const { return static_cast<int>(source & 15); }
-  std::uint32_t input() const { return (source & ~kQuantiles) >> 4; }
+  std::uint32_t input() const { return (source & ~(kQuantiles | kClosed)) >> 4; }
 
  private:
   bool takes(model::Time time, const TallySource& from, std::uint32_t wanted) const {
