@@ -4,10 +4,13 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "function/call.h"
 #include "function/spec.h"
+#include "store/call_queue.h"
 
 namespace orla::node {
 
@@ -29,6 +32,12 @@ class AsyncCalls {
   virtual void accept(AsyncCall call, std::function<void(const absl::Status&)> done) = 0;
   // Takes a queued call back, or ends a running one. NOT_FOUND: there is none of that id. May block for a while.
   virtual absl::Status cancel(std::string_view call_id) = 0;
+
+  // Calls whose attempts were all in vain, the oldest first; of all functions when `key` is null. May block.
+  virtual absl::StatusOr<std::vector<store::DeadCall>> dead(const function::FunctionKey* key) = 0;
+  // It is queued again, or forgotten. NOT_FOUND. May block.
+  virtual absl::Status replay(std::string_view call_id) = 0;
+  virtual absl::Status forget(std::string_view call_id) = 0;
 };
 
 }  // namespace orla::node

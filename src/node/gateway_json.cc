@@ -283,6 +283,23 @@ std::string info_json() {
                {"arch", known ? machine.machine : "unknown"}});
 }
 
+std::string dead_calls_json(const std::vector<store::DeadCall>& calls) {
+  json all = json::array();
+  for (const store::DeadCall& call : calls) {
+    const function::FunctionKey key = function::key_of(call.function);
+    all.push_back({{"callId", call.id},
+                   {"function", key.name},
+                   {"namespace", key.space},
+                   {"attempts", call.attempts},
+                   {"lastStatus", call.status},
+                   {"lastError", call.error},
+                   {"firstAt", rfc3339(model::Time(call.accepted.time_since_epoch()))},
+                   {"lastAt", rfc3339(model::Time(call.died.time_since_epoch()))},
+                   {"bytes", call.body_bytes}});
+  }
+  return dump(all);
+}
+
 std::string log_line_json(const function::FunctionKey& key, const function::LogLine& line) {
   return dump({{"name", key.name},
                {"namespace", key.space},

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "function/host.h"
+#include "store/call_queue.h"
 
 namespace orla::node {
 
@@ -43,6 +44,7 @@ std::string secrets_json(const std::vector<function::FunctionKey>& all);
 std::string names_json(const std::vector<std::string>& names);
 std::string namespace_json(std::string_view name);
 std::string info_json();
+std::string dead_calls_json(const std::vector<store::DeadCall>& calls);
 // One line, with its end.
 std::string log_line_json(const function::FunctionKey& key, const function::LogLine& line);
 

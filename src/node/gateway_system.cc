@@ -67,6 +67,9 @@ class System {
       if (what == "namespace") return method_ == "POST" ? no_namespaces() : wrong_method("POST");
       if (what == "info") return reads() ? json(info_json()) : wrong_method("GET");
       if (what == "alert") return method_ == "POST" ? alert() : wrong_method("POST");
+      if (what == "dead-letters") return reads() ? dead_letters() : wrong_method("GET");
+    } else if (what == "dead-letters") {
+      return dead_letter(*name);
     } else if (name->find('/') == std::string_view::npos) {
       if (what == "function") return reads() ? function(*name) : wrong_method("GET");
       if (what == "scale-function") return method_ == "POST" ? scale(*name) : wrong_method("POST");
@@ -74,7 +77,7 @@ class System {
     }
     return text(404,
                 "there is nothing here; the system API has functions, function/NAME, scale-function/NAME, "
-                "secrets, logs, namespaces, namespace/NAME, info and alert");
+                "secrets, logs, namespaces, namespace/NAME, info, alert, dead-letters and dead-letters/CALL-ID");
   }
 
  private:
@@ -186,6 +189,32 @@ class System {
       if (!done.ok()) errors += fmt::format("{}[{}] {}", errors.empty() ? "" : "\n", i, base::message(done));
     }
     return errors.empty() ? text(200, "") : text(500, errors);
+  }
+
+  // Calls for later that failed for good. Not of the reference.
+  static Answer no_queue() { return text(501, "this node has no queue for calls that are made later"); }
+  Answer dead_letters() {
+    if (core_.async == nullptr) return no_queue();
+    const std::string name = asked("name");
+    const function::FunctionKey key = key_of(name);
+    const auto calls = core_.async->dead(name.empty() ? nullptr : &key);
+    return calls.ok() ? json(dead_calls_json(*calls)) : failure(calls.status());
+  }
+  Answer dead_letter(std::string_view rest) {
+    if (core_.async == nullptr) return no_queue();
+    const std::size_t slash = rest.find('/');
+    const std::string id = base::percent_decode(rest.substr(0, slash), base::Plus::kLiteral);
+    absl::Status done;
+    if (slash == std::string_view::npos) {
+      if (method_ != "DELETE") return wrong_method("DELETE");
+      done = core_.async->forget(id);
+    } else if (rest.substr(slash) == "/replay") {
+      if (method_ != "POST") return wrong_method("POST");
+      done = core_.async->replay(id);
+    } else {
+      return text(404, "there is nothing here; a dead letter has /replay");
+    }
+    return done.ok() ? text(202, "") : failure(done);
   }
 
   GatewayCore& core_;

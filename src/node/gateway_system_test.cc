@@ -216,9 +216,36 @@ class FakeAsync final : public AsyncCalls {
   absl::Status cancel(std::string_view id) override {
     return id == "known" ? absl::OkStatus() : absl::NotFoundError("no such call");
   }
+  absl::StatusOr<std::vector<store::DeadCall>> dead(const function::FunctionKey* key) override {
+    if (key != nullptr && key->text() != "f.openfaas-fn") return std::vector<store::DeadCall>{};
+    return std::vector<store::DeadCall>{{"a/b", "f.openfaas-fn", 3, 502, "broke",
+                                         base::WallTime(std::chrono::seconds(1)),
+                                         base::WallTime(std::chrono::seconds(2)), 5}};
+  }
+  absl::Status replay(std::string_view id) override { return cancel(id); }
+  absl::Status forget(std::string_view id) override { return id == "a/b" ? absl::OkStatus() : cancel(id); }
   std::vector<AsyncCall> calls;
   absl::Status next;
 };
+
+TEST(GatewayAsync, DeadLettersAreListedReplayedAndForgotten) {
+  FakeAsync async;
+  World world({}, &async);
+  Client client = world.client();
+  EXPECT_EQ(client.ask(get("/system/dead-letters")).body,
+            "[{\"attempts\":3,\"bytes\":5,\"callId\":\"a/b\",\"firstAt\":\"1970-01-01T00:00:01Z\",\"function\":\"f\","
+            "\"lastAt\":\"1970-01-01T00:00:02Z\",\"lastError\":\"broke\",\"lastStatus\":502,"
+            "\"namespace\":\"openfaas-fn\"}]\n");
+  EXPECT_EQ(client.ask(get("/system/dead-letters?name=g")).body, "[]\n");
+  EXPECT_EQ(client.ask(with_body("POST", "/system/dead-letters/known/replay", "")).status, 202);
+  EXPECT_EQ(client.ask(with_body("POST", "/system/dead-letters/other/replay", "")).status, 404);
+  EXPECT_EQ(client.ask(with_body("POST", "/system/dead-letters/known/again", "")).status, 404);
+  EXPECT_EQ(client.ask(get("/system/dead-letters/known/replay")).status, 405);
+  EXPECT_EQ(client.ask(with_body("DELETE", "/system/dead-letters/a%2Fb", "")).status, 202);
+  EXPECT_EQ(client.ask(with_body("DELETE", "/system/dead-letters/other", "")).status, 404);
+  World without;
+  EXPECT_EQ(without.client().ask(get("/system/dead-letters")).status, 501);
+}
 
 TEST(GatewayAsync, CallsAreTakenAndTakenBack) {
   FakeAsync async;
