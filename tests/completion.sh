@@ -15,7 +15,7 @@ completed() {
 }
 
 status=0
-for level in "" query forecast outbox bench; do
+for level in "" query forecast outbox fn "fn secret" "fn dead" bench; do
   # shellcheck disable=SC2086  # the first level is no word at all
   listed=$(listed_commands "$orla" $level)
   # shellcheck disable=SC2086

@@ -10,7 +10,8 @@ namespace orla::apps {
 // Exit codes, the same for every command (docs/cli.md).
 enum ExitCode : int {
   kOk = 0,
-  kDifferent = 1,     // --verify found a difference, or compared nothing; an outbox is damaged; a wrong benchmark
+  kDifferent = 1,     // --verify found a difference or compared nothing; an outbox is damaged; a wrong benchmark; a
+                      // called function answered 400 or more
   kUsage = 2,         // the command line or the fleet file is wrong
   kDrainTimeout = 3,  // what was read did not reach the cloud in time
   kFailed = 4,        // something broke: the message says what
@@ -37,6 +38,7 @@ void add_query(CLI::App& app, Chosen& chosen);
 void add_generate(CLI::App& app, Chosen& chosen);
 void add_forecast(CLI::App& app, Chosen& chosen);
 void add_outbox(CLI::App& app, Chosen& chosen);
+void add_fn(CLI::App& app, Chosen& chosen);
 void add_bench(CLI::App& app, Chosen& chosen);
 void add_version(CLI::App& app, Chosen& chosen);
 

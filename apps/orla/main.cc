@@ -10,10 +10,12 @@ constexpr char kAbout[] =
     "First steps:\n"
     "  orla up examples/smart-grid/fleet.toml --for 60s --verify   run a whole fleet here\n"
     "  orla check fleet.toml                                       find every mistake in a fleet file\n"
-    "  orla settings                                               all settings of a fleet file\n";
+    "  orla settings                                               all settings of a fleet file\n"
+    "  orla fn --help                                              deploy and call functions\n";
 
 constexpr char kExitCodes[] =
-    "Exit codes: 0 done; 1 --verify found a difference, an outbox is damaged, or a benchmark's result is wrong;\n"
+    "Exit codes: 0 done; 1 --verify found a difference, an outbox is damaged, a benchmark's result is wrong, or a\n"
+    "called function answered with a status of 400 or more;\n"
     "2 wrong usage or fleet file; 3 draining ran out of time; 4 something failed;\n"
     "5 a memory-only edge stopped with samples the cloud has not acknowledged.";
 
@@ -35,6 +37,7 @@ int main(int argc, char** argv) {
   add_generate(app, chosen);
   add_forecast(app, chosen);
   add_outbox(app, chosen);
+  add_fn(app, chosen);
   add_bench(app, chosen);
   add_version(app, chosen);
   try {

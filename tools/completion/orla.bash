@@ -3,10 +3,13 @@
 # Commands are listed here (a test compares them with `orla --help`). Options are read from `orla COMMAND --help` once
 # per shell, so they are always those of the program that is called.
 
-_orla_commands="up node check status settings query generate forecast outbox bench version"
+_orla_commands="up node check status settings query generate forecast outbox fn bench version"
 _orla_query_commands="windows forecasts samples"
 _orla_forecast_commands="backtest"
 _orla_outbox_commands="inspect verify drain"
+_orla_fn_commands="deploy list describe invoke logs scale remove secret dead new build"
+_orla_fn_secret_commands="list create update remove"
+_orla_fn_dead_commands="list replay remove"
 _orla_bench_commands="replay ladder engine series sketch codec window link"
 declare -gA _orla_options_of=()
 
@@ -35,12 +38,15 @@ _orla() {
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] || words+=("$word")
   done
-  local command=${words[0]:-} second=${words[1]:-}
+  local command=${words[0]:-} second=${words[1]:-} third=${words[2]:-}
   COMPREPLY=()
 
   case $previous in
     --format) _orla_reply -W "table csv json" && return ;;
     --schema) _orla_reply -W "debs2014" && return ;;
+    --lang) _orla_reply -W "cpp c python js" && return ;;
+    --password-file | --file | --from-file) compopt -o filenames 2>/dev/null; _orla_reply -f && return ;;
+    --copy-to) compopt -o filenames 2>/dev/null; _orla_reply -d && return ;;
     --log-level) _orla_reply -W "error warn info debug" && return ;;
     --fleet) compopt -o filenames 2>/dev/null; _orla_reply -f && return ;;
     --store) compopt -o filenames 2>/dev/null; _orla_reply -f && return ;;
@@ -53,6 +59,10 @@ _orla() {
   fi
   if [[ $current == -* ]]; then
     case $command in
+      fn)
+        [[ $second == secret || $second == dead ]] || third=
+        _orla_reply -W "$(_orla_options "$program" fn ${second:+"$second"} ${third:+"$third"})"
+        ;;
       query | forecast | outbox | bench) _orla_reply -W "$(_orla_options "$program" "$command" ${second:+"$second"})" ;;
       *) _orla_reply -W "$(_orla_options "$program" "$command")" ;;
     esac
@@ -83,6 +93,17 @@ _orla() {
         compopt -o filenames 2>/dev/null
         _orla_reply -d
       fi
+      ;;
+    fn)
+      case $second in
+        "") _orla_reply -W "$_orla_fn_commands" ;;
+        secret) [[ -n $third ]] || _orla_reply -W "$_orla_fn_secret_commands" ;;
+        dead) [[ -n $third ]] || _orla_reply -W "$_orla_fn_dead_commands" ;;
+        deploy | build)
+          compopt -o filenames 2>/dev/null
+          _orla_reply -f
+          ;;
+      esac
       ;;
     bench)
       if [[ -z $second ]]; then
