@@ -85,10 +85,16 @@ absl::StatusOr<std::size_t> WasmCall::read_body(char* to, std::size_t room) {
   return n;
 }
 
+Headers WasmCall::take_headers() {
+  const std::string& type = facts_.spec.options.content_type;
+  if (!type.empty() && !find_header(headers_, "Content-Type")) headers_.emplace_back("Content-Type", type);
+  return std::move(headers_);
+}
+
 bool WasmCall::begin() {
   if (begun_) return true;
   begun_ = true;
-  return check(call_.response.begin(status_, std::move(headers_), std::nullopt));
+  return check(call_.response.begin(status_, take_headers(), std::nullopt));
 }
 
 bool WasmCall::write_output(std::string_view piece) {
@@ -173,7 +179,7 @@ CallResult WasmCall::finish_well() {
     sent = flush_output();
   } else {
     begun_ = true;
-    sent = check(call_.response.respond(status_, std::move(headers_), buffered_));
+    sent = check(call_.response.respond(status_, take_headers(), buffered_));
   }
   if (!sent) return result(*end_, std::move(message_));
   return result(CallEnd::kDone, "");

@@ -89,6 +89,7 @@ class WasmCall {
 
  private:
   CallResult result(CallEnd end, std::string message);
+  Headers take_headers();
   bool begin();
   bool check(const absl::Status& written);
 

@@ -188,6 +188,18 @@ TEST_F(Wasm, StreamingSendsWhatIsWritten) {
   EXPECT_EQ(answer(instance, "nothing"), "");
 }
 
+TEST_F(Wasm, ContentTypeIsTheFunctionsElseTheSettings) {
+  ModuleSpec spec = wasm_.spec(built_wasm("test_handler"));
+  spec.options.content_type = "text/html";
+  Instance& instance = command(spec);
+  CallForTest sets;
+  EXPECT_EQ(ask(instance, sets, "head").end, CallEnd::kDone);
+  EXPECT_EQ(find_header(sets.response.headers(), "content-type"), "text/x-head");
+  CallForTest leaves;
+  EXPECT_EQ(ask(instance, leaves, "echo").end, CallEnd::kDone);
+  EXPECT_THAT(leaves.response.headers(), ElementsAre(Pair("Content-Type", "text/html")));
+}
+
 TEST_F(Wasm, ALargeResponseIsBegunAndSentOn) {
   CallForTest call;
   EXPECT_EQ(ask(command(), call, "large").end, CallEnd::kDone);
