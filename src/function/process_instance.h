@@ -1,8 +1,6 @@
 // Replicas of process functions: what the two kinds share, and how each is made.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file_descriptor.h"
+#include "function/call_gate.h"
 #include "function/isolation_sandbox.h"
 #include "function/process_command.h"
 #include "function/process_log.h"
@@ -75,26 +74,6 @@ struct ProcessFunction {
   Command command;
   std::vector<std::string> environment;
   std::vector<std::pair<std::string, std::string>> secrets;  // name and content
-};
-
-// Counts calls in progress: max_inflight, and waiting for their end.
-class CallGate {
- public:
-  explicit CallGate(std::uint32_t most) : most_(most) {}
-  // Fails with kBusy or, once closed, kUnreachable; none: leave() has to follow.
-  std::optional<CallEnd> enter();
-  void leave();
-  void close();
-  // Until no call is in progress, at most `timeout`; whether there is none.
-  bool wait_empty(std::chrono::nanoseconds timeout);
-  bool closed() const { return closed_.load(); }
-
- private:
-  const std::uint32_t most_;  // 0: any
-  std::atomic<bool> closed_{false};
-  std::mutex mutex_;
-  std::condition_variable empty_;
-  std::uint32_t inside_ = 0;
 };
 
 // A descriptor that becomes readable when the call is cancelled.

@@ -14,6 +14,7 @@
 #include "base/file_descriptor.h"
 #include "base/files.h"
 #include "base/folder_entries.h"
+#include "function/native_runtime.h"
 #include "function/process_runtime.h"
 #include "function/wasm_runtime.h"
 
@@ -29,6 +30,9 @@ constexpr MakeRuntime kRuntimes[] = {
     },
     [](const RuntimeSettings&, const base::Clock& clock) -> std::unique_ptr<Runtime> {
       return std::make_unique<ProcessRuntime>(clock, base::SystemEnvironment());
+    },
+    [](const RuntimeSettings& settings, const base::Clock& clock) -> std::unique_ptr<Runtime> {
+      return std::make_unique<NativeRuntime>(clock, settings.matrices);
     },
 };
 

@@ -12,9 +12,12 @@
 
 namespace orla::function {
 
+class MatrixCodec;
+
 struct RuntimeSettings {
-  std::filesystem::path state;     // for what runtimes keep: compiled modules
-  std::filesystem::path wasmtime;  // its library; empty: where the build put it
+  std::filesystem::path state;            // for what runtimes keep: compiled modules
+  std::filesystem::path wasmtime;         // its library; empty: where the build put it
+  const MatrixCodec* matrices = nullptr;  // of native functions; outlives the runtimes; null: raw matrices only
 };
 
 // One of each, in the order of the table. Nothing heavy is loaded before a module of it is.
