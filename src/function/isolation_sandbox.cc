@@ -71,6 +71,7 @@ absl::StatusOr<SandboxRequest> sandbox_request(const ModuleSpec& spec) {
   request.memory_bytes = spec.options.memory_bytes;
   request.cpu_cores = spec.options.cpu_cores;
   if (spec.spec.read_only_root) request.root = SandboxRequest::Root::kReadOnly;
+  for (const auto& [name, path] : spec.secrets) request.secrets.emplace_back(name, "");
   const auto network = spec.spec.annotations.find(std::string(kNetworkAnnotation));
   if (network != spec.spec.annotations.end()) {
     if (network->second != "none" && network->second != "host") {
@@ -96,7 +97,7 @@ std::vector<std::string> sandbox_notes(const Isolation& isolation, const Sandbox
       notes.push_back(
           fmt::format("{}: none is not applied: there are no namespaces on this machine", kNetworkAnnotation));
     }
-    if (request.secrets != nullptr && !request.secrets->empty()) {
+    if (!request.secrets.empty()) {
       notes.push_back(
           fmt::format("secrets are not at {} but where the environment variable secret_mount_path says", kSecretsPath));
     }
@@ -125,7 +126,7 @@ absl::StatusOr<std::unique_ptr<ProcessSandbox>> ProcessSandbox::create(const Iso
   if (namespaces) {
     const bool owned = isolation.namespaces == Isolation::Namespaces::kUserOwned;
     const std::vector<RootStep> steps =
-        plan_root({request.image.string(), std::string(kSecretsPath), request.secrets, user_of(isolation)});
+        plan_root({request.image.string(), std::string(kSecretsPath), &request.secrets, user_of(isolation)});
     NamespacesRequest wanted;
     wanted.owner = owned ? NamespacesRequest::Owner::kUserNamespace : NamespacesRequest::Owner::kRoot;
     if (request.network == SandboxRequest::Network::kNone) wanted.network = NamespacesRequest::Network::kNone;
@@ -154,7 +155,7 @@ absl::StatusOr<std::unique_ptr<ProcessSandbox>> ProcessSandbox::create(const Iso
   if (!cgroup.ok()) return cgroup.status();
   sandbox->cgroup_ = *std::move(cgroup);
   confinement.cgroup_procs = sandbox->cgroup_->procs();
-  if (request.secrets != nullptr && !request.secrets->empty()) {
+  if (!request.secrets.empty()) {
     if (absl::Status put = sandbox->put_secrets(request); !put.ok()) return put;
   }
   return sandbox;
@@ -166,7 +167,7 @@ absl::Status ProcessSandbox::put_secrets(const SandboxRequest& request) {
     absl::StatusOr<base::TemporaryDirectory> folder = base::TemporaryDirectory::create("orla-secrets-");
     if (!folder.ok()) return folder.status();
     secrets_ = *std::move(folder);
-    for (const auto& [name, content] : *request.secrets) {
+    for (const auto& [name, content] : request.secrets) {
       const std::filesystem::path file = secrets_->path() / name;
       const base::FileDescriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400));
       if (!fd.valid() || ::write(fd.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size())) {

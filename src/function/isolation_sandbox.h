@@ -43,7 +43,7 @@ struct SandboxRequest {
   std::filesystem::path image;  // shown at the same path, read-only
   enum class Root : std::uint8_t { kWritable, kReadOnly } root = Root::kWritable;
   enum class Network : std::uint8_t { kHost, kNone } network = Network::kHost;
-  const std::vector<std::pair<std::string, std::string>>* secrets = nullptr;  // name and content; outlives create()
+  std::vector<std::pair<std::string, std::string>> secrets;  // name and content
   std::optional<std::uint64_t> memory_bytes;
   std::optional<double> cpu_cores;
 };

@@ -60,7 +60,7 @@ TEST(ProcessStreaming, IsFlushedAsItComes) {
   ASSERT_TRUE(fn.start().ok());
   // The body's end comes only after the first line was seen.
   struct WaitingBody final : RequestBody {
-    explicit WaitingBody(KeptResponse& response) : response(response) {}
+    explicit WaitingBody(WholeResponse& response) : response(response) {}
     absl::StatusOr<std::size_t> read(char* to, std::size_t) override {
       if (sent) return 0;
       response.wait_for_bytes(6);
@@ -69,7 +69,7 @@ TEST(ProcessStreaming, IsFlushedAsItComes) {
       to[1] = '\n';
       return 2;
     }
-    KeptResponse& response;
+    WholeResponse& response;
     bool sent = false;
   };
   CallForTest call;

@@ -213,7 +213,7 @@ TEST(ProcessHttp, StreamsBothWays) {
 )");
   ASSERT_TRUE(fn.start().ok());
   struct WaitingBody final : RequestBody {
-    explicit WaitingBody(KeptResponse& response) : response(response) {}
+    explicit WaitingBody(WholeResponse& response) : response(response) {}
     absl::StatusOr<std::size_t> read(char* to, std::size_t) override {
       if (sent) return 0;
       response.wait_for_bytes(5);
@@ -221,7 +221,7 @@ TEST(ProcessHttp, StreamsBothWays) {
       std::copy_n("abc", 3, to);
       return 3;
     }
-    KeptResponse& response;
+    WholeResponse& response;
     bool sent = false;
   };
   CallForTest early;

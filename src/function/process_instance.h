@@ -73,7 +73,6 @@ struct ProcessFunction {
   ModuleSpec spec;
   Command command;
   std::vector<std::string> environment;
-  std::vector<std::pair<std::string, std::string>> secrets;  // name and content
 };
 
 // A descriptor that becomes readable when the call is cancelled.

@@ -23,15 +23,19 @@ std::map<std::string, std::string> given_to_functions(const base::Environment& e
 class ProcessModule final : public Module {
  public:
   ProcessModule(ProcessTools& tools, const Isolation& isolation, ProcessFunction function, SandboxRequest request)
-      : tools_(tools), isolation_(isolation), function_(std::move(function)), request_(std::move(request)) {
-    request_.secrets = &function_.secrets;
-  }
+      : tools_(tools), isolation_(isolation), function_(std::move(function)), request_(std::move(request)) {}
 
   absl::StatusOr<std::unique_ptr<Instance>> start(std::string name, base::SteadyTime deadline,
                                                   Cancellation& cancellation) override {
     if (cancellation.cancelled()) return absl::CancelledError(fmt::format("the start of {} was cancelled", name));
     SandboxRequest request = request_;
     request.name = name;
+    request.secrets.clear();
+    for (const auto& [secret, path] : function_.spec.secrets) {  // as they are now
+      absl::StatusOr<std::string> content = base::read_file(path, kMaxSecretBytes);
+      if (!content.ok()) return content.status();
+      request.secrets.emplace_back(secret, *std::move(content));
+    }
     absl::StatusOr<std::unique_ptr<ProcessSandbox>> sandbox = ProcessSandbox::create(isolation_, request);
     if (!sandbox.ok()) return sandbox.status();
     if (function_.spec.options.mode == WatchdogMode::kHttp) {
@@ -67,7 +71,7 @@ ProcessRuntime::ProcessRuntime(const base::Clock& clock, const base::Environment
     : clock_(clock), environment_(given_to_functions(environment)), isolation_(std::move(isolation)) {}
 
 absl::StatusOr<std::unique_ptr<Module>> ProcessRuntime::load(const ModuleSpec& spec) {
-  ProcessFunction function{spec, {}, function_environment(spec.spec, environment_), {}};
+  ProcessFunction function{spec, {}, function_environment(spec.spec, environment_)};
   absl::StatusOr<Command> command =
       make_command(spec.image, spec.spec.env_process, value_in(function.environment, "PATH"));
   if (!command.ok()) return command.status();
@@ -76,11 +80,6 @@ absl::StatusOr<std::unique_ptr<Module>> ProcessRuntime::load(const ModuleSpec& s
   if (!request.ok()) return request.status();
   if (spec.options.mode == WatchdogMode::kHttp) {
     if (absl::Status upstream = check_upstream(spec.options); !upstream.ok()) return upstream;
-  }
-  for (const auto& [name, path] : spec.secrets) {
-    absl::StatusOr<std::string> content = base::read_file(path, kMaxSecretBytes);
-    if (!content.ok()) return content.status();
-    function.secrets.emplace_back(name, *std::move(content));
   }
   const std::lock_guard lock(mutex_);
   if (tools_ == nullptr) {

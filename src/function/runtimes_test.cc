@@ -22,6 +22,34 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// As a process in mode http: its query says what it does.
+constexpr char kHttpServer[] = R"(#!/usr/bin/python3
+import http.server, os, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    def do_POST(self):
+        if self.path.endswith('?hang'): time.sleep(60)
+        if self.path.endswith('?fail'):
+            self.close_connection = True
+            return
+        body = b''
+        if self.headers.get('Transfer-Encoding') == 'chunked':
+            while (size := int(self.rfile.readline(), 16)) > 0:
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else: body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *args): pass
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64
+    daemon_threads = True
+Server(('127.0.0.1', int(os.environ['PORT'])), Handler).serve_forever()
+)";
+
 // A function that a kit brings: what it deploys, and the query that makes it do its part.
 struct Sample {
   std::string image;
@@ -32,7 +60,7 @@ struct Sample {
 
 // One way to write functions for a runtime. Parts:
 //   echo  answers the body
-//   fail  breaks without an answer
+//   fail  breaks without an answer; a kit whose functions never do has none
 //   hang  never answers
 struct Kit {
   std::string name;
@@ -47,6 +75,19 @@ void copy_wasm(const std::filesystem::path& images) {
     const auto bytes = base::read_file(built_wasm(name), 1 << 24);
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     ASSERT_TRUE(base::write_file_atomically(images / (std::string(name) + ".wasm"), *bytes).ok());
+  }
+}
+
+void write_scripts(const std::filesystem::path& images) {
+  const std::pair<const char*, const char*> scripts[] = {
+      {"echo", "#!/bin/sh\nexec cat\n"},
+      {"crash", "#!/bin/sh\nexec python3 -c 'import ctypes; ctypes.string_at(0)'\n"},
+      {"exit3", "#!/bin/sh\necho broken >&2; exit 3\n"},
+      {"hang", "#!/bin/sh\nexec sleep 60\n"},
+      {"serve", kHttpServer}};
+  for (const auto& [name, text] : scripts) {
+    ASSERT_TRUE(base::write_file_atomically(images / name, text).ok());
+    ASSERT_EQ(::chmod((images / name).c_str(), 0755), 0);
   }
 }
 
@@ -68,7 +109,27 @@ std::vector<Kit> kits() {
            copy_wasm,
            {{"echo", {"test_handler.wasm", "echo", "", {}}},
             {"fail", {"test_handler.wasm", "trap", "", {}}},
-            {"hang", {"test_handler.wasm", "loop", "", {}}}}}};
+            {"hang", {"test_handler.wasm", "loop", "", {}}}}},
+          {"ProcessStreaming",
+           "process",
+           write_scripts,
+           {{"echo", {"echo", "", "", {}}}, {"fail", {"crash", "", "", {}}}, {"hang", {"hang", "", "", {}}}}},
+          {"ProcessSerializing",
+           "process",
+           write_scripts,
+           {{"echo", {"echo", "", "", {{"mode", "serializing"}}}},
+            {"fail", {"exit3", "", "", {{"mode", "serializing"}}}},
+            {"hang", {"hang", "", "", {{"mode", "serializing"}}}}}},
+          {"ProcessHttp",
+           "process",
+           write_scripts,
+           {{"echo", {"serve", "", "", {{"mode", "http"}}}},
+            {"fail", {"serve", "fail", "", {{"mode", "http"}}}},
+            {"hang", {"serve", "hang", "", {{"mode", "http"}}}}}},
+          {"Native",
+           "native",
+           [](const std::filesystem::path&) {},
+           {{"echo", {"native/echo", "", "", {}}}, {"hang", {"native/primes", "n=10000000000", "", {}}}}}};
 }
 
 // A body that keeps its reader waiting until it is released.
@@ -196,6 +257,7 @@ TEST_P(EachRuntime, TakesABodyOfUnknownLength) {
 }
 
 TEST_P(EachRuntime, AFailureIsOfOneCallOnly) {
+  if (!GetParam().samples.contains("fail")) GTEST_SKIP() << "its functions do not break";
   Instance& instance = started("fail");
   CallForTest call("x");
   const CallResult result = run("fail", call, instance);

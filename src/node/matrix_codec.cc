@@ -39,8 +39,8 @@ absl::StatusOr<std::vector<std::string_view>> split_json(std::string_view text, 
     parts.push_back(text.substr(begin, end - begin + 1));
     text.remove_prefix(end + 1);
   }
-  return absl::InvalidArgumentError(fmt::format(
-      "a JSON array of {} matrices, was expected; {} were found", count, parts.size()));
+  return absl::InvalidArgumentError(
+      fmt::format("a JSON array of {} matrices, was expected; {} were found", count, parts.size()));
 }
 
 NumberMatrix numbers_of(codec::Matrix&& matrix) {
