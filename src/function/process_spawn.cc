@@ -235,7 +235,6 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 int run_apart(int (*body)(void*), void* argument) {
   const Stacks stacks;
   if (stacks.memory == MAP_FAILED) return -1;
-  const int dumpable = ::prctl(PR_GET_DUMPABLE);
   pid_t pid = -1;
   int status = 0;
   {
@@ -245,7 +244,6 @@ int run_apart(int (*body)(void*), void* argument) {
   if (pid < 0) return -1;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (dumpable >= 0 && dumpable <= 1) ::prctl(PR_SET_DUMPABLE, dumpable);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -280,6 +278,11 @@ absl::StatusOr<std::unique_ptr<Child>> spawn(const SpawnSpec& spec, const Confin
   }
 
   const bool two_steps = confinement.user_ns >= 0;
+  // Whether it is dumpable is a property of the memory, so of this process and of every child that is not its program
+  // yet: only one of them may change it at a time.
+  static std::mutex changing_user;
+  std::unique_lock<std::mutex> lock(changing_user, std::defer_lock);
+  if (confinement.user.has_value()) lock.lock();
   const int dumpable = confinement.user.has_value() ? ::prctl(PR_GET_DUMPABLE) : -1;
   pid_t pid = -1;
   int error = 0;
@@ -291,6 +294,7 @@ absl::StatusOr<std::unique_ptr<Child>> spawn(const SpawnSpec& spec, const Confin
     error = errno;
   }
   if (dumpable == 0 || dumpable == 1) ::prctl(PR_SET_DUMPABLE, dumpable);
+  if (lock.owns_lock()) lock.unlock();
   if (pid < 0) return base::errno_status(error, fmt::format("cannot start \"{}\"", spec.program));
   if (two_steps) reap(pid);
   const pid_t program = two_steps ? plan.inner : pid;

@@ -32,13 +32,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path.endswith('?fail'):
             self.close_connection = True
             return
-        body = b''
+        pieces = []
         if self.headers.get('Transfer-Encoding') == 'chunked':
             while (size := int(self.rfile.readline(), 16)) > 0:
-                body += self.rfile.read(size)
+                pieces.append(self.rfile.read(size))
                 self.rfile.readline()
             self.rfile.readline()
-        else: body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        else: pieces.append(self.rfile.read(int(self.headers.get('Content-Length', 0))))
+        body = b''.join(pieces)
         self.send_response(200)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
@@ -307,7 +308,9 @@ TEST_P(EachRuntime, CallsRunSideBySide) {
       for (int i = 0; i < 20; ++i) {
         const std::string body = "thread " + std::to_string(t) + " call " + std::to_string(i);
         CallForTest call(body);
-        if (run("echo", call, instance).end == CallEnd::kDone && call.response.body() == body) ++good;
+        const CallResult result = run("echo", call, instance);
+        EXPECT_EQ(result.end, CallEnd::kDone) << result.message;
+        if (call.response.body() == body) ++good;
       }
     });
   }
