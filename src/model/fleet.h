@@ -35,6 +35,20 @@ struct SiteSpec {
   std::optional<std::pair<double, double>> location;  // latitude, longitude in degrees
 };
 
+// The functions of a node. Paths are resolved relative to the fleet file.
+struct GatewaySpec {
+  std::string address;  // "127.0.0.1:8080"; empty = the node hosts none
+  std::string metrics;  // a second address for /metrics; empty = none
+  std::string auth;     // folder; empty = no authentication
+  std::string images;   // folder; empty = native functions only
+  bool processes = false;
+  std::vector<std::string> namespaces;  // beside the default one
+  std::vector<std::string> callbacks_allowed;
+  Duration upstream_timeout{};
+  Duration drain_notice{};
+  Duration drain_timeout{};
+};
+
 struct NodeSpec {
   std::string name;
   Layer layer = Layer::kEdge;
@@ -46,6 +60,7 @@ struct NodeSpec {
   // Of a disk edge: a commit is synced at once (0), at most so much later, or never (none).
   std::optional<Duration> fsync_delay = Duration::zero();
   OutboxFull outbox_full = OutboxFull::kBlock;
+  GatewaySpec gateway;
 };
 
 struct MetricSpec {
@@ -126,6 +141,21 @@ struct ForecastSpec {
   std::vector<Duration> steps;
 };
 
+// A function that a node deploys at its start.
+struct FunctionEntry {
+  std::string node;
+  std::string name;
+  std::string space;  // the namespace
+  std::string image;
+  std::string env_process;
+  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  std::vector<std::string> secrets;
+  std::string memory;  // limits; empty = none
+  std::string cpu;
+};
+
 struct Fleet {
   std::string name;
   std::string zone;  // IANA name
@@ -137,6 +167,7 @@ struct Fleet {
   std::vector<InputSpec> inputs;
   std::vector<RollupSpec> rollups;
   std::vector<ForecastSpec> forecasts;
+  std::vector<FunctionEntry> functions;
   std::map<std::string, std::int64_t> limits;  // every bound by its setting's name, default filled in (see settings.h)
 
   const NodeSpec* node(std::string_view name) const;

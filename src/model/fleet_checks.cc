@@ -53,6 +53,8 @@ class NodeChecks {
       check_site(i);
       check_address(i, "listen", fleet_.nodes[i].listen);
       check_address(i, "http", fleet_.nodes[i].http);
+      check_address(i, "gateway", fleet_.nodes[i].gateway.address);
+      check_address(i, "gateway_metrics", fleet_.nodes[i].gateway.metrics);
       if (!layer_known(i)) {
         layers_known = false;
         continue;

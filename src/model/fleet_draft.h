@@ -20,6 +20,7 @@ struct FleetDraft {
   std::vector<const TreeValue*> inputs;
   std::vector<const TreeValue*> rollups;
   std::vector<const TreeValue*> forecasts;
+  std::vector<const TreeValue*> functions;
 };
 
 // Values as they stand; names that refer to nothing and the like are for the checks.
@@ -30,6 +31,7 @@ void check_names_and_limits(const FleetDraft& draft, FleetErrors& errors);
 void check_nodes(const FleetDraft& draft, FleetErrors& errors);
 void check_inputs(const FleetDraft& draft, FleetErrors& errors);
 void complete_rollups(FleetDraft& draft, FleetErrors& errors);
+void check_functions(const FleetDraft& draft, FleetErrors& errors);
 void check_forecasts(const FleetDraft& draft, FleetErrors& errors);
 
 // The labels that series of an input can have. Not of a push input, whose senders choose them.

@@ -21,6 +21,7 @@ ParsedFleet parse_fleet(std::string_view text, const std::string& filename, cons
     check_inputs(draft, errors);
     complete_rollups(draft, errors);
     check_forecasts(draft, errors);
+    check_functions(draft, errors);
     if (errors.empty()) result.fleet = std::move(draft.fleet);
   }
   result.errors = errors.take();

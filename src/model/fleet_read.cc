@@ -13,13 +13,19 @@ namespace {
 using Kind = TreeValue::Kind;
 
 constexpr std::array<std::string_view, 2> kSingle = {"fleet", "limits"};
-constexpr std::array<std::string_view, 6> kRepeated = {"site", "node", "metric", "input", "rollup", "forecast"};
+constexpr std::array<std::string_view, 7> kRepeated = {"site",   "node",     "metric",  "input",
+                                                       "rollup", "forecast", "function"};
 // Keys of [[input]] that only a mapped CSV file has.
 constexpr std::array<std::string_view, 8> kMappingKeys = {"time",   "labels",    "constants",    "values",
                                                           "header", "delimiter", "decimal_mark", "missing"};
 
 // And those that make sense only where rows are read at a pace of their own, or can be passed over.
 constexpr std::array<std::string_view, 6> kNotOfPush = {"path", "schema", "speed", "select", "max_jump", "generator"};
+
+// Of [[node]], and nothing without a gateway.
+constexpr std::array<std::string_view, 9> kOfGateway = {"gateway_metrics",  "gateway_auth", "images",
+                                                        "processes",        "namespaces",   "callbacks_allowed",
+                                                        "upstream_timeout", "drain_notice", "drain_timeout"};
 
 class Reader {
  public:
@@ -35,6 +41,7 @@ class Reader {
     for (const TreeValue* table : draft_.inputs = tables("input")) read_input(*table);
     for (const TreeValue* table : draft_.rollups = tables("rollup")) read_rollup(*table);
     for (const TreeValue* table : draft_.forecasts = tables("forecast")) read_forecast(*table);
+    for (const TreeValue* table : draft_.functions = tables("function")) read_function(*table);
     read_limits();
     return std::move(draft_);
   }
@@ -137,7 +144,56 @@ class Reader {
     if (section.has("fsync") && (node.layer != Layer::kEdge || node.durability == Durability::kMemory)) {
       errors_.add(place_of(table, "fsync"), "fsync is for edges with durability = \"disk\"", "", "leave it out");
     }
+    read_gateway(section, node);
     draft_.fleet.nodes.push_back(std::move(node));
+  }
+
+  void read_gateway(SectionReader& section, NodeSpec& node) {
+    GatewaySpec& gateway = node.gateway;
+    gateway.address = section.text("gateway");
+    gateway.metrics = section.text("gateway_metrics");
+    gateway.auth = from_folder(section.text("gateway_auth"));
+    gateway.images = from_folder(section.text("images"));
+    gateway.processes = section.boolean("processes");
+    gateway.namespaces = section.texts("namespaces");
+    gateway.callbacks_allowed = section.texts("callbacks_allowed");
+    gateway.upstream_timeout = section.duration("upstream_timeout");
+    gateway.drain_notice = section.duration("drain_notice");
+    gateway.drain_timeout = section.duration("drain_timeout");
+    if (section.has("gateway")) return;
+    for (const std::string_view key : kOfGateway) {
+      if (!section.has(key)) continue;
+      errors_.add(place_of(section.table(), key), fmt::format("\"{}\" of a node without \"gateway\"", key), "",
+                  "add gateway = \"127.0.0.1:8080\", or leave it out");
+    }
+  }
+
+  std::string from_folder(const std::string& path) const {
+    const std::filesystem::path file(path);
+    if (path.empty() || file.is_absolute() || draft_.fleet.directory == ".") return path;
+    return (std::filesystem::path(draft_.fleet.directory) / file).string();
+  }
+
+  void read_function(const TreeValue& table) {
+    SectionReader section("function", table, errors_);
+    const auto read_map = [&](std::string_view key) {
+      std::map<std::string, std::string> all;
+      for (auto& [name, value] : section.pairs(key)) all.emplace(std::move(name), std::move(value));
+      return all;
+    };
+    FunctionEntry function;
+    function.node = section.text("node");
+    function.name = section.text("name");
+    function.space = section.text("namespace");
+    function.image = section.text("image");
+    function.env_process = section.text("env_process");
+    function.environment = read_map("environment");
+    function.labels = read_map("labels");
+    function.annotations = read_map("annotations");
+    function.secrets = section.texts("secrets");
+    function.memory = section.text("memory");
+    function.cpu = section.text("cpu");
+    draft_.fleet.functions.push_back(std::move(function));
   }
 
   std::optional<Duration> read_fsync(SectionReader& section, const TreeValue& table) {

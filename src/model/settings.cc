@@ -29,6 +29,9 @@ constexpr SettingSection kSections[] = {
      "What is kept: samples of a metric, pooled by labels (merge), or one value per group computed across the groups "
      "of another rollup (`across`)."},
     {"forecast", "[[forecast]]", "Load forecasts of rollups, made at the cloud when a step is published."},
+    {"function", "[[function]]",
+     "A function that a node deploys at its start: made when it is not there, changed when it differs "
+     "(docs/functions.md)."},
     {"limits", "[limits]",
      "Every queue and table is bounded. What happens at a bound is said with it; nothing is dropped uncounted."},
 };
@@ -82,6 +85,40 @@ constexpr Setting kSettings[] = {
      "the oldest chunks the cloud has not acknowledged (reason `drop_oldest`). What is dropped is counted, and the "
      "cloud is told.",
      "outbox_full = \"drop_oldest\""},
+
+    {"node", "gateway", kAddress, kOptional, "", "", "",
+     "Address of the gateway of functions, which the node hosts then (docs/functions.md). Loopback only, until there "
+     "is "
+     "TLS.",
+     "gateway = \"127.0.0.1:8080\""},
+    {"node", "gateway_metrics", kAddress, kOptional, "", "", "",
+     "A second address for `/metrics` and `/healthz`, where tools made for OpenFaaS look for them.",
+     "gateway_metrics = \"127.0.0.1:8082\""},
+    {"node", "gateway_auth", kText, kOptional, "", "", "1..4096",
+     "Folder with the files `basic-auth-user` and `basic-auth-password`: the system API and the page then ask for "
+     "them. A "
+     "relative path starts from the fleet file's folder.",
+     "gateway_auth = \"secrets\""},
+    {"node", "images", kText, kOptional, "", "", "1..4096",
+     "Folder under which the images of functions lie; without one only `native/...` can be deployed. A relative path "
+     "starts from the fleet file's folder.",
+     "images = \"functions\""},
+    {"node", "processes", kBoolean, kOptional, "", "false", "",
+     "Whether functions may be executables of this machine: who can deploy then runs code as this user.",
+     "processes = true"},
+    {"node", "namespaces", kNames, kOptional, "", "", "0..1000", "Namespaces of functions beside `openfaas-fn`.",
+     "namespaces = [\"dev\"]"},
+    {"node", "callbacks_allowed", kTexts, kOptional, "", "", "0..1000",
+     "Addresses and networks that results of calls made later may be sent to though they are loopback, private or "
+     "link-local.",
+     "callbacks_allowed = [\"127.0.0.1\", \"10.0.0.0/8\"]"},
+    {"node", "upstream_timeout", kDuration, kOptional, "", "60s", "1ms..1d",
+     "How long the gateway waits for a function's answer.", "upstream_timeout = \"2m\""},
+    {"node", "drain_notice", kDuration, kOptional, "", "500ms", "0s..1h",
+     "At its end the gateway still takes calls for so long, while /healthz tells balancers to go elsewhere.",
+     "drain_notice = \"10s\""},
+    {"node", "drain_timeout", kDuration, kOptional, "", "30s", "0s..1h",
+     "How long running calls may take to finish after that.", "drain_timeout = \"2m\""},
 
     // --- [[metric]]
     {"metric", "name", kName, kRequired, "", "", "",
@@ -227,6 +264,28 @@ constexpr Setting kSettings[] = {
      "Lengths of a step. Each divides 24 h and is a multiple of the rollups' slice.",
      "steps = [\"1m\", \"5m\", \"15m\", \"60m\", \"120m\"]"},
 
+    // --- [[function]]
+    {"function", "node", kName, kRequired, "", "", "", "The node that hosts it; it has a `gateway`.",
+     "node = \"edge-1\""},
+    {"function", "name", kName, kRequired, "", "", "", "Lower-case letters, digits and -; unique on the node.",
+     "name = \"echo\""},
+    {"function", "namespace", kName, kOptional, "", "openfaas-fn", "", "One of the node's.", "namespace = \"dev\""},
+    {"function", "image", kText, kRequired, "", "", "1..4096",
+     "`native/NAME`, or a file or folder under the node's `images`.", "image = \"echo.wasm\""},
+    {"function", "env_process", kText, kOptional, "", "", "0..4096", "The command of a process, split at spaces.",
+     "env_process = \"python3 handler.py\""},
+    {"function", "environment", kConstants, kOptional, "", "", "0..256",
+     "Variables; those of the watchdog (`mode`, `exec_timeout`, ...) among them.",
+     "environment = { exec_timeout = \"5s\" }"},
+    {"function", "labels", kConstants, kOptional, "", "", "0..256", "Among them how it is scaled.",
+     "labels = { \"com.openfaas.scale.min\" = \"2\" }"},
+    {"function", "annotations", kConstants, kOptional, "", "", "0..256", "Kept and shown.",
+     "annotations = { topic = \"cron\" }"},
+    {"function", "secrets", kNames, kOptional, "", "", "0..256", "Secrets it may read, which the node has already.",
+     "secrets = [\"api-key\"]"},
+    {"function", "memory", kText, kOptional, "", "", "1..32", "Its limit for each replica.", "memory = \"64Mi\""},
+    {"function", "cpu", kText, kOptional, "", "", "1..32", "The same in cores.", "cpu = \"500m\""},
+
     // --- [limits]
     {"limits", "commit_interval_ms", kInteger, kOptional, "ms", "200", "10..60000",
      "Edges and the cloud commit what came in so often.", "commit_interval_ms = 50"},
@@ -290,6 +349,27 @@ constexpr Setting kSettings[] = {
      "Further HTTP connections are answered 503.", "http_connections = 16"},
     {"limits", "http_timeout_ms", kInteger, kOptional, "ms", "30000", "100..3600000",
      "Time for one HTTP request or answer; then the connection is closed.", "http_timeout_ms = 10000"},
+    {"limits", "gateway_connections", kInteger, kOptional, "connections", "4096", "1..1000000",
+     "Further connections to a gateway are answered 503.", "gateway_connections = 500"},
+    {"limits", "gateway_header_bytes", kInteger, kOptional, "bytes", "32768", "1024..1048576",
+     "Request line and headers of a call. Larger ones are answered 431.", "gateway_header_bytes = 8192"},
+    {"limits", "gateway_body_bytes", kInteger, kOptional, "bytes", "104857600", "1024..1099511627776",
+     "The body of a call. Larger ones are answered 413.", "gateway_body_bytes = 1048576"},
+    {"limits", "gateway_async_body_bytes", kInteger, kOptional, "bytes", "1048576", "1024..268435456",
+     "The same of a call that is queued.", "gateway_async_body_bytes = 262144"},
+    {"limits", "gateway_header_timeout_ms", kInteger, kOptional, "ms", "10000", "10..3600000",
+     "Time for the head of a request.", "gateway_header_timeout_ms = 5000"},
+    {"limits", "gateway_idle_ms", kInteger, kOptional, "ms", "60000", "10..3600000",
+     "A client that sends nothing of a body, or takes nothing of a response, for so long loses its call.",
+     "gateway_idle_ms = 10000"},
+    {"limits", "functions", kInteger, kOptional, "functions", "20000", "0..1000000",
+     "Functions of one node. Further ones are not deployed.", "functions = 100"},
+    {"limits", "function_replicas", kInteger, kOptional, "replicas", "20000", "1..1000000",
+     "Replicas of all functions of one node.", "function_replicas = 100"},
+    {"limits", "running_calls", kInteger, kOptional, "calls", "1024", "1..100000",
+     "Calls in functions at a time at one node; each holds a thread.", "running_calls = 64"},
+    {"limits", "waiting_calls", kInteger, kOptional, "calls", "10000", "0..1000000",
+     "Calls held for a start or for room. Further ones are answered 429.", "waiting_calls = 1000"},
     {"limits", "drain_timeout_ms", kInteger, kOptional, "ms", "120000", "100..86400000",
      "How long `orla up` waits, after the inputs ended, for everything to reach the cloud (--drain-timeout).",
      "drain_timeout_ms = 60000"},

@@ -212,7 +212,7 @@ HttpHandler make_api(ApiParts parts) {
         response.body = status->ready.empty() ? "ready\n" : status->ready + "\n";
       } else if (request.path == "/metrics") {
         response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-        response.body = status_metrics(*status);
+        response.body = status_metrics(*status) + (parts.more_metrics ? parts.more_metrics() : "");
       } else {
         if (status->cloud && !parts.store_path.empty()) {
           status->cloud->latest_forecasts = latest_forecasts(parts.store_path, kForecastsPerStep);

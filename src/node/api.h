@@ -17,6 +17,8 @@ struct ApiParts {
   std::function<void()> stop_inputs;
   // Takes the requests it knows, before all others; empty where nothing is pushed.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> push;
+  // Put behind the node's own metrics; empty: nothing.
+  std::function<std::string()> more_metrics;
   // The cloud's file; empty elsewhere.
   std::string store_path;
 };

@@ -73,6 +73,7 @@ void FleetWatch::update(NodeView& view, Before& before, const std::string& statu
     view.pid = s.at("pid");
     view.listen = s.at("listen");
     view.http = s.at("http");
+    view.gateway = s.value("gateway", "");
     view.ready = s.at("ready");
     view.drained = s.at("drained");
     view.lag_s = s.at("lag_s").is_null() ? -1 : s.at("lag_s").get<double>();

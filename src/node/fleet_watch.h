@@ -18,6 +18,7 @@ struct NodeView {
   model::Layer layer{};
   std::string listen;
   std::string http;
+  std::string gateway;  // of functions; empty: none
   std::int64_t pid = 0;
   bool reachable = false;
   double recovered = -1;  // not reachable, but reads what an earlier process left: so much of it, 0..1

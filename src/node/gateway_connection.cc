@@ -71,6 +71,7 @@ void Connection::tick(base::SteadyTime now) {
     idle = turn_ == Turn::kReleased && !backlog_;
   }
   if (idle && refusing && answered_) return end();
+  if (idle && state_ == State::kCall) return step();  // a connection that waits keeps nothing of its last call
   if (state_ == State::kCall && gone_ && !broken_ && now - gone_at_ >= kHalfClosed) {
     broken_ = true;
     cancel(function::CancelReason::kClientGone);

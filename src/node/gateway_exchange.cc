@@ -125,13 +125,14 @@ absl::StatusOr<std::size_t> Exchange::read(char* to, std::size_t room) {
     lock.lock();
     while (!ready() && !invocation.cancellation.cancelled()) {
       const auto left = invocation.head.deadline - core_->clock.steady_now();
-      if (left <= std::chrono::nanoseconds::zero()) {
-        return absl::DeadlineExceededError("the call's deadline has passed while its request's body was read");
-      }
+      if (left <= std::chrono::nanoseconds::zero()) break;
       arrived_.wait_for(lock, left);
     }
     const bool some = ready();
-    lock.unlock();  // before the subscription ends
+    lock.unlock();  // before the subscription ends, whose function takes it
+    if (!some && !invocation.cancellation.cancelled()) {
+      return absl::DeadlineExceededError("the call's deadline has passed while its request's body was read");
+    }
     if (!some) return client_gone();
   } else {
     lock.unlock();

@@ -27,6 +27,7 @@
 #include "node/cloud_role.h"
 #include "node/edge_disk.h"
 #include "node/edge_role.h"
+#include "node/node_functions.h"
 #include "node/push_service.h"
 #include "node/resolving_uplink.h"
 #include "node/sample_format.h"
@@ -105,18 +106,22 @@ class NodeProcess {
         !status.ok()) {
       return fail(status);
     }
+    if (absl::Status status = host_functions(); !status.ok()) return fail(status);
     if (absl::Status status = announce(); !status.ok()) return fail(status);
-    log_.info("{}{} runs{}{}", model::to_string(spec_.layer), spec_.site.empty() ? "" : " of site " + spec_.site,
+    log_.info("{}{} runs{}{}{}", model::to_string(spec_.layer), spec_.site.empty() ? "" : " of site " + spec_.site,
               addresses_.listen.empty() ? "" : fmt::format(", listens on {}", addresses_.listen),
-              addresses_.http.empty() ? "" : fmt::format(", status page http://{}/", addresses_.http));
+              addresses_.http.empty() ? "" : fmt::format(", status page http://{}/", addresses_.http),
+              addresses_.gateway.empty() ? "" : fmt::format(", functions http://{}/", addresses_.gateway));
     std::future<void> asked_to_stop = stop->get_future();
     if (options_.drain_limit) return drain(asked_to_stop);
     asked_to_stop.wait();
+    if (functions_) functions_->drain();
     return stop_role();
   }
 
   ~NodeProcess() {
-    http_.reset();
+    http_.reset();  // it asks the functions for metrics
+    functions_.reset();
     // What lives on the loop ends there, so that nothing of it is running meanwhile.
     on_loop<int>([this] {
       meter_ticker_.reset();
@@ -244,6 +249,7 @@ class NodeProcess {
     const std::string http = spec_.http.empty() ? "127.0.0.1:0" : spec_.http;
     ApiParts parts;
     parts.status = [this] { return status(); };
+    parts.more_metrics = [this] { return started_role_ && functions_ ? functions_->metrics() : std::string(); };
     if (spec_.layer == model::Layer::kEdge) {
       if (push_) parts.push = [push = push_](const HttpRequest& request) { return push->handle(request); };
       parts.stop_inputs = [this] { loop_.post([this] { role_->stop_inputs(); }); };
@@ -262,6 +268,16 @@ class NodeProcess {
     // Children look for the address of their parent here: a node that has some is not written down before it listens.
     return spec_.layer == model::Layer::kEdge ? write_addresses(options_.state, spec_.name, addresses_)
                                               : absl::OkStatus();
+  }
+
+  // Nothing of this exists at a node without a gateway.
+  absl::Status host_functions() {
+    if (spec_.gateway.address.empty() || options_.drain_limit) return absl::OkStatus();
+    auto functions = NodeFunctions::start(plan_.fleet, spec_, directory_, clock_, log_);
+    if (!functions.ok()) return functions.status();
+    functions_ = *std::move(functions);
+    addresses_.gateway = functions_->address();
+    return absl::OkStatus();
   }
 
   absl::Status announce() {
@@ -312,6 +328,7 @@ class NodeProcess {
       role_->fill(status);
       if (status.push && push_) push_->fill(*status.push);
       status.http = addresses_.http;
+      status.gateway = addresses_.gateway;
       status.in_per_s = meter_.in_per_s;
       status.bytes_in_per_s = meter_.bytes_in_per_s;
       status.bytes_out_per_s = meter_.bytes_out_per_s;
@@ -359,6 +376,7 @@ class NodeProcess {
   std::unique_ptr<Role> role_;
   std::shared_ptr<PushService> push_;  // with the answers that come later
   std::unique_ptr<Ticker> meter_ticker_;
+  std::unique_ptr<NodeFunctions> functions_;
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -31,7 +31,8 @@ std::filesystem::path node_directory(const std::filesystem::path& state, const s
 
 absl::Status write_addresses(const std::filesystem::path& state, const std::string& node,
                              const NodeAddresses& addresses) {
-  const nlohmann::json json = {{"pid", addresses.pid}, {"listen", addresses.listen}, {"http", addresses.http}};
+  const nlohmann::json json = {
+      {"pid", addresses.pid}, {"listen", addresses.listen}, {"http", addresses.http}, {"gateway", addresses.gateway}};
   return base::write_file_atomically(node_directory(state, node) / "address.json", json.dump() + "\n");
 }
 
@@ -40,7 +41,7 @@ std::optional<NodeAddresses> read_addresses(const std::filesystem::path& state, 
   if (!json) return std::nullopt;
   try {
     return NodeAddresses{json->at("pid").get<std::int64_t>(), json->at("listen").get<std::string>(),
-                         json->at("http").get<std::string>()};
+                         json->at("http").get<std::string>(), json->value("gateway", "")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

@@ -17,6 +17,7 @@ struct NodeAddresses {
   std::int64_t pid = 0;
   std::string listen;  // empty: none
   std::string http;
+  std::string gateway;  // empty: none
 };
 
 std::filesystem::path node_directory(const std::filesystem::path& state, const std::string& node);

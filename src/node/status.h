@@ -132,6 +132,7 @@ struct NodeStatus {
   double uptime_s = 0;
   std::string listen;  // real addresses
   std::string http;
+  std::string gateway;           // of functions; empty: none
   std::string ready;             // empty: ready; else why not
   bool drained = false;          // nothing read or received is still on its way up
   double lag_s = -1;             // how far the newest published time is behind; negative: unknown or not meaningful

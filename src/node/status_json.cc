@@ -113,6 +113,7 @@ std::string status_json(const NodeStatus& s) {
               {"uptime_s", s.uptime_s},
               {"listen", s.listen},
               {"http", s.http},
+              {"gateway", s.gateway},
               {"ready", s.ready.empty()},
               {"not_ready", s.ready.empty() ? json(nullptr) : json(s.ready)},
               {"drained", s.drained},

@@ -23,6 +23,7 @@
 #include "model/plan.h"
 #include "node/fleet_watch.h"
 #include "node/latest_forecasts.h"
+#include "node/node_functions.h"
 #include "node/state_directory.h"
 #include "node/up_report.h"
 #include "store/cloud_schema.h"
@@ -315,7 +316,9 @@ class Supervisor {
         stopping.push_back(&n);
         stop_restarted(n);
       }
-      const base::SteadyTime deadline = clock_.steady_now() + kStopPatience;
+      std::chrono::nanoseconds patience = kStopPatience;
+      for (const Node* n : stopping) patience = std::max(patience, kStopPatience + drain_patience(*n->spec));
+      const base::SteadyTime deadline = clock_.steady_now() + patience;
       for (Node* n : stopping) {
         if (!n->process->wait(
                 std::max<std::chrono::nanoseconds>(deadline - clock_.steady_now(), std::chrono::milliseconds(1)))) {

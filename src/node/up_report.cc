@@ -67,6 +67,9 @@ std::string started_text(const std::vector<NodeView>& nodes, const std::filesyst
     out += fmt::format("{:<16} {:<11} {:>8}  {:<22} http://{}/\n", n.node, model::to_string(n.layer), n.pid,
                        n.listen.empty() ? "-" : n.listen, n.http);
   }
+  for (const NodeView& n : nodes) {
+    if (!n.gateway.empty()) out += fmt::format("functions of {}: http://{}/\n", n.node, n.gateway);
+  }
   return out + fmt::format("state and logs: {}\n\n", state.string());
 }
 
@@ -78,7 +81,8 @@ std::string started_json(const std::string& fleet, const std::vector<NodeView>& 
                     {"layer", model::to_string(n.layer)},
                     {"pid", n.pid},
                     {"listen", n.listen},
-                    {"http", n.http}});
+                    {"http", n.http},
+                    {"gateway", n.gateway}});
   }
   return line({{"event", "started"}, {"fleet", fleet}, {"state", state.string()}, {"nodes", std::move(list)}});
 }

@@ -16,14 +16,20 @@ TEST(UplinkSettings, ByDefaultASilentParentIsNoticedWithinTwoSeconds) {
   model::Fleet fleet;
   fleet.name = "f";
   fleet.limits = model::default_limits();
-  fleet.nodes = {
-      {.name = "agg",
-       .layer = model::Layer::kAggregator,
-       .site = "",
-       .listen = "127.0.0.1:1",
-       .http = "",
-       .parents = {}},
-      {.name = "edge", .layer = model::Layer::kEdge, .site = "", .listen = "", .http = "", .parents = {{"agg"}}}};
+  fleet.nodes = {{.name = "agg",
+                  .layer = model::Layer::kAggregator,
+                  .site = "",
+                  .listen = "127.0.0.1:1",
+                  .http = "",
+                  .parents = {},
+                  .gateway = {}},
+                 {.name = "edge",
+                  .layer = model::Layer::kEdge,
+                  .site = "",
+                  .listen = "",
+                  .http = "",
+                  .parents = {{"agg"}},
+                  .gateway = {}}};
   base::SeededRandom random(1);
   const link::UplinkSettings settings = uplink_settings(fleet, fleet.nodes[1]);
   constexpr milliseconds kTick{20};  // of an edge

@@ -46,7 +46,7 @@ inline model::Plan make_test_plan(std::size_t inputs = 1, Duration max_jump = {}
   fleet.name = "f";
   fleet.zone = "UTC";
   fleet.nodes.push_back(
-      {.name = "e", .layer = model::Layer::kEdge, .site = "", .listen = "", .http = "", .parents = {}});
+      {.name = "e", .layer = model::Layer::kEdge, .site = "", .listen = "", .http = "", .parents = {}, .gateway = {}});
   fleet.metrics = {{"load", "W", 1, seconds(5), seconds(100)}, {"work", "kWh", 3, seconds(0), seconds(50)}};
   for (std::size_t i = 0; i < inputs; ++i) {
     model::InputSpec input;
