@@ -77,6 +77,7 @@ std::string FleetText::nodes() const {
         "[[node]]\nname = \"edge-{}\"\nlayer = \"edge\"\nsite = \"here\"\nhttp = \"127.0.0.1:0\"\nparents = "
         "[\"{}\"]\ndurability = \"{}\"\n",
         edge, levels > 0 ? "agg-1" : "cloud", durability);
+    if (shards != 1) out += fmt::format("shards = {}\n", shards);
   }
   // Tests restart nodes: who lost a parent looks for it often.
   return out + "[limits]\nreconnect_max_ms = 500\nheartbeat_ms = 200\nparent_timeout_ms = 1500\n";

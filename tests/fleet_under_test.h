@@ -35,6 +35,7 @@ struct FleetText {
   std::string length = "5m";
   int speed = 0;
   std::string durability = "disk";
+  int shards = 1;  // of an edge
   // The nodes alone.
   std::string nodes() const;
   // Nodes, generator inputs, the metrics of DEBS 2014, plug_load and house_load, and forecasts of both.

@@ -91,6 +91,20 @@ TEST(Restart, UpKilledGoesOnWhereItStopped) {
   expect_exact(fleet.run({"--for", "60s", "--verify"}), generated_rows(text));
 }
 
+// An edge with threads for its shards goes on after SIGKILL with another number of them.
+TEST(Restart, AnEdgeMayComeBackWithOtherShards) {
+  FleetText text{.edges = 1, .levels = 0, .houses = 2, .length = "5m", .speed = 150};
+  text.shards = 2;
+  FleetUnderTest fleet(text.full());
+  ASSERT_TRUE(fleet.up({"--verify"}));
+  ASSERT_TRUE(goes_on(fleet, "edge-0", 0));
+  ASSERT_TRUE(fleet.stop("edge-0", SIGKILL));
+  text.shards = 3;
+  fleet.write("fleet.toml", text.full());
+  ASSERT_TRUE(fleet.start("edge-0"));
+  expect_exact(fleet.summary(), generated_rows(text));
+}
+
 class RandomKills : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RandomKills, OfAllRolesChangeNothing) {

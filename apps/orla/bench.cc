@@ -22,7 +22,7 @@ constexpr Bench kBenches[] = {
      add_replay_bench},
     {"ladder", "Measurements a second through four layers: sensors' frames, edges, aggregators, cloud; a process each",
      add_ladder_bench},
-    {"engine", "Samples a second through an edge's engine, decoded already: one thread, no disk, no network",
+    {"engine", "Samples a second through an edge's engine, decoded already: no disk, no network",
      add_engine_bench},
     {"series", "Memory and speed of an edge's engine with very many series, and more of them than there is room for",
      add_series_bench},

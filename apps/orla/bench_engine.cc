@@ -25,7 +25,7 @@ constexpr std::uint64_t kSamplesRandom = 60'000'000;
 constexpr std::uint64_t kSamplesSketched = 40'000'000;  // sealed rows are kept, and sketches are large
 constexpr char kCounted[] =
     "samples (kind a, raw), decoded already: keyed by plug, accepted by event time, folded into count, sum, sum of "
-    "squares, min, max, first and last by plug and 15 minutes, and sealed; one thread, no disk and no network";
+    "squares, min, max, first and last by plug and 15 minutes, and sealed; a thread a shard, no disk and no network";
 
 // The load of one window, again and again, each time a window later.
 class Repeated {
@@ -102,15 +102,16 @@ model::Plan engine_plan(const std::string& label, std::chrono::seconds slice, mo
 }
 
 absl::StatusOr<EngineRuns> run_engine(LadderLoad load, const BenchOptions& options, model::SketchKinds sketches,
-                                      const CheckSealed& check) {
+                                      const CheckSealed& check, std::size_t shards) {
   load.seconds = kWindow / load.run_length() * load.run_length();
   const model::Plan plan = engine_plan("plug", std::chrono::seconds(kWindow), sketches);
   std::vector<LadderCell> truth;
   for (std::uint32_t plug = 0; plug < load.plugs; ++plug) truth.push_back(ladder_truth(load, plug, kWindow).at(0));
   EngineRuns out;
+  stream::ThreadShards workers(shards);
   absl::StatusOr<std::vector<BenchRun>> runs = measure(options, [&](const Timed& timed) {
     Repeated repeated(load);
-    stream::EdgeEngine engine(plan, {"edge/0"});
+    stream::EdgeEngine engine(plan, {"edge/0"}, stream::EngineLimits{}, &workers);
     std::vector<model::PartialRows> sealed;
     const std::uint64_t wanted = sketches.any()                       ? kSamplesSketched
                                  : load.order == LadderOrder::kSorted ? kSamplesSorted
@@ -150,8 +151,8 @@ absl::StatusOr<EngineRuns> run_engine(LadderLoad load, const BenchOptions& optio
 
 namespace {
 
-absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& options) {
-  const absl::StatusOr<EngineRuns> engine = run_engine(load, options, {}, nullptr);
+absl::StatusOr<BenchReport> run(const LadderLoad& load, std::size_t shards, const BenchOptions& options) {
+  const absl::StatusOr<EngineRuns> engine = run_engine(load, options, {}, nullptr, shards);
   if (!engine.ok()) return engine.status();
   const BenchRun middle = median_run(engine->runs);
   BenchReport report;
@@ -161,6 +162,7 @@ absl::StatusOr<BenchReport> run(const LadderLoad& load, const BenchOptions& opti
   report["cpu_seconds"] = middle.cpu_seconds;
   report["rate_per_s"] = static_cast<double>(engine->samples) / middle.seconds;
   report["rate_per_core_s"] = static_cast<double>(engine->samples) / middle.cpu_seconds;
+  report["shards"] = shards;
   report_load(report, load);
   conclude(report, engine->problem, kCounted);
   return report;
@@ -172,7 +174,11 @@ RunBench add_engine_bench(CLI::App& command) {
   auto load = std::make_shared<LadderLoad>();  // with the runner
   load->plugs = 2125;
   add_load_options(command, *load);
-  return [load](const BenchOptions& options) { return run(*load, options); };
+  auto shards = std::make_shared<std::size_t>(1);
+  command.add_option("--shards", *shards, "Of the engine, each with a thread")
+      ->check(CLI::Range(std::size_t{1}, stream::kMaxShards))
+      ->capture_default_str();
+  return [load, shards](const BenchOptions& options) { return run(*load, *shards, options); };
 }
 
 }  // namespace orla::apps

@@ -36,6 +36,6 @@ using CheckSealed = std::function<std::string(const LadderLoad& load, const stre
 // The load of one window again and again through an engine whose rollup is by plug and 15 minutes, and asks for
 // `sketches`.
 absl::StatusOr<EngineRuns> run_engine(LadderLoad load, const BenchOptions& options, model::SketchKinds sketches,
-                                      const CheckSealed& check);
+                                      const CheckSealed& check, std::size_t shards = 1);
 
 }  // namespace orla::apps

@@ -61,6 +61,7 @@ struct NodeSpec {
   std::optional<Duration> fsync_delay = Duration::zero();
   OutboxFull outbox_full = OutboxFull::kBlock;
   GatewaySpec gateway;
+  std::uint32_t shards = 1;  // of an edge's engine
 };
 
 struct MetricSpec {

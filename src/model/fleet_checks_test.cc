@@ -134,6 +134,9 @@ TEST(FleetChecks, Nodes) {
       {"durability = \"memory\"", "durability = \"memory\"\nfsync = @\"off\"",
        "fsync is for edges with durability = \"disk\"; leave it out"},
       {"layer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
+       "shards = @2\nlayer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
+       "shards is for edges; leave it out: only an edge's engine is cut into parts"},
+      {"layer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
        "outbox_full = @\"reject\"\nlayer = \"aggregator\"\nlisten = \"127.0.0.1:7421\"",
        "outbox_full is for edges; leave it out: aggregators hold what they are given credit for"},
   };

@@ -140,6 +140,11 @@ class Reader {
       errors_.add(place_of(table, "outbox_full"), "outbox_full is for edges", "",
                   "leave it out: aggregators hold what they are given credit for");
     }
+    node.shards = static_cast<std::uint32_t>(section.integer("shards"));
+    if (section.has("shards") && node.layer != Layer::kEdge) {
+      errors_.add(place_of(table, "shards"), "shards is for edges", "",
+                  "leave it out: only an edge's engine is cut into parts");
+    }
     node.fsync_delay = read_fsync(section, table);
     if (section.has("fsync") && (node.layer != Layer::kEdge || node.durability == Durability::kMemory)) {
       errors_.add(place_of(table, "fsync"), "fsync is for edges with durability = \"disk\"", "", "leave it out");

@@ -42,12 +42,13 @@ std::vector<std::string> keys_of(const model::Plan& plan, const model::NodeSpec&
 }  // namespace
 
 EdgeRole::EdgeRole(const model::Plan& plan, const model::NodeSpec& node, World world, store::EdgeStore* store,
-                   link::UplinkCarrier& carrier, InputPump& pump)
+                   link::UplinkCarrier& carrier, InputPump& pump, stream::ShardWorkers* shards)
     : plan_(plan),
       node_(node),
       world_(world),
       store_(store),
       pump_(pump),
+      shards_(shards),
       alarms_(world.log),
       origin_(origin_settings(node), world.random),
       uplink_(uplink_settings(plan.fleet, node), carrier, world.clock, world.random,
@@ -100,7 +101,7 @@ void EdgeRole::new_engine() {
   limits.groups = static_cast<std::size_t>(limit(plan_.fleet, "groups"));
   limits.open_rows = static_cast<std::size_t>(limit(plan_.fleet, "open_rows"));
   limits.producers = static_cast<std::size_t>(limit(plan_.fleet, "producers"));
-  engine_ = std::make_unique<stream::EdgeEngine>(plan_, keys_of(plan_, node_), limits);
+  engine_ = std::make_unique<stream::EdgeEngine>(plan_, keys_of(plan_, node_), limits, shards_);
 }
 
 absl::Status EdgeRole::start() {

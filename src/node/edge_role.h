@@ -27,9 +27,10 @@ namespace orla::node {
 
 class EdgeRole final : public Role {
  public:
-  // `store` is null for a memory-only edge. All outlive the role, and so does the plan.
+  // `store` is null for a memory-only edge; `shards`: of its engine, null for one on the loop. All outlive the role,
+  // and so does the plan.
   EdgeRole(const model::Plan& plan, const model::NodeSpec& node, World world, store::EdgeStore* store,
-           link::UplinkCarrier& carrier, InputPump& pump);
+           link::UplinkCarrier& carrier, InputPump& pump, stream::ShardWorkers* shards = nullptr);
   ~EdgeRole() override;
 
   absl::Status start() override;
@@ -152,6 +153,7 @@ class EdgeRole final : public Role {
   World world_;
   store::EdgeStore* store_;
   InputPump& pump_;
+  stream::ShardWorkers* const shards_;
   Alarms alarms_;
   std::vector<Input> inputs_;
   store::EdgeStore::Progress watch_recovery_;

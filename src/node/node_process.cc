@@ -199,8 +199,10 @@ class NodeProcess {
           edge_store_ = *std::move(store);
         }
         pump_ = std::make_unique<ThreadInputPump>(loop_, clock_, options_.make_input);
+        if (spec_.shards > 1) shards_ = std::make_unique<stream::ThreadShards>(spec_.shards);
         role_ = on_loop<std::unique_ptr<Role>>([&] {
-          auto edge = std::make_unique<EdgeRole>(plan_, spec_, world, edge_store_.get(), *uplink_, *pump_);
+          auto edge =
+              std::make_unique<EdgeRole>(plan_, spec_, world, edge_store_.get(), *uplink_, *pump_, shards_.get());
           edge->watch_recovery([this](std::uint64_t done, std::uint64_t all) {
             recovery_read_ = done;
             recovery_all_ = all;
@@ -373,6 +375,7 @@ class NodeProcess {
   std::unique_ptr<link::UplinkCarrier> uplink_;
   std::unique_ptr<link::DownlinkCarrier> downlink_;
   std::unique_ptr<ThreadInputPump> pump_;
+  std::unique_ptr<stream::ThreadShards> shards_;  // null: one, on the loop
   std::unique_ptr<Role> role_;
   std::shared_ptr<PushService> push_;  // with the answers that come later
   std::unique_ptr<Ticker> meter_ticker_;

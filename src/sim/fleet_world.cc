@@ -25,6 +25,7 @@ constexpr seconds kSettle{2};       // and how long it has to stay drained
 constexpr milliseconds kLook{100};  // how often it is looked at
 constexpr std::size_t kRows = 150;  // of one input, at most
 constexpr std::size_t kLeastRows = 30;
+constexpr std::uint64_t kMostShards = 4;    // of an edge's engine
 constexpr std::uint64_t kReturnsOneIn = 4;  // runs that wait until every node is back at its preferred parent
 constexpr std::size_t kLargeFleet = 12;     // nodes; its inputs are shorter
 
@@ -205,8 +206,10 @@ void FleetWorld::start(Machine& machine) {
       }
       life.pump = std::make_unique<FakeInputPump>(*life.loop, *machine.random, scripts_, options_.bug);
       life.series = std::make_shared<ingest::SeriesTable>();
-      auto edge =
-          std::make_unique<node::EdgeRole>(plan, *machine.spec, world, life.edge_store.get(), *life.up, *life.pump);
+      // Another number at each start.
+      life.shards = std::make_unique<stream::InlineShards>(1 + life.random->below(kMostShards));
+      auto edge = std::make_unique<node::EdgeRole>(plan, *machine.spec, world, life.edge_store.get(), *life.up,
+                                                   *life.pump, life.shards.get());
       life.edge = edge.get();
       life.role = std::move(edge);
     } else if (layer == model::Layer::kAggregator) {

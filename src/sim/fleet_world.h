@@ -70,6 +70,7 @@ class FleetWorld {
     std::unique_ptr<store::EdgeStore> edge_store;
     std::unique_ptr<store::CloudStore> cloud_store;
     std::unique_ptr<FakeInputPump> pump;
+    std::unique_ptr<stream::InlineShards> shards;
     std::unique_ptr<node::Role> role;
     node::EdgeRole* edge = nullptr;               // the role, of an edge
     std::shared_ptr<ingest::SeriesTable> series;  // of what is pushed in this life

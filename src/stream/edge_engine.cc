@@ -217,15 +217,9 @@ absl::Status EdgeEngine::check(const Input& input, const InputBatch& batch) cons
                             : samples.paces.size() != samples.runs.size() || !samples.times.empty())
     return wrong("it has not a time for each value");
   const std::size_t known = input.series.size() + batch.new_series.size();
-  std::uint32_t end = 0;
-  std::uint32_t out_of_place = 0;
-  std::uint32_t largest = 0;
-  for (const Batch::Run& run : samples.runs) {
-    out_of_place |= (run.begin ^ end) | static_cast<std::uint32_t>(run.end < run.begin);
-    largest = std::max(largest, index(run.series));
-    end = run.end;
-  }
-  if (out_of_place != 0) return wrong("its runs do not follow each other");
+  const auto [in_place, largest] = look_over(samples.runs);
+  const std::size_t end = samples.runs.empty() ? 0 : samples.runs.back().end;
+  if (!in_place) return wrong("its runs do not follow each other");
   if (largest >= known && !samples.runs.empty()) return wrong(fmt::format("series {} was never defined", largest));
   if (end != size) return wrong("its runs do not cover its samples");
   for (std::size_t r = 0; r < samples.paces.size(); ++r) {
@@ -314,18 +308,18 @@ void EdgeEngine::collect() {
     Input& input = inputs_[number];
     model::Ledger& ledger = input.state.ledger;
     ledger.aggregated += account.aggregated;
-    ledger.unmatched += account.unmatched;
-    if (account.series_limit > 0) ledger.dropped["series_limit"] += account.series_limit;
-    if (account.group_limit > 0) ledger.dropped["group_limit"] += account.group_limit;
-    ledger.late.add(account.late);
-    ledger.held += account.held;
-    if (account.rejected_set.count > 0) {
+    input.open += account.open;
+    if (account.changed) {
+      input.changed = true;
+      ledger.unmatched += account.unmatched;
+      if (account.series_limit > 0) ledger.dropped["series_limit"] += account.series_limit;
+      if (account.group_limit > 0) ledger.dropped["group_limit"] += account.group_limit;
+      ledger.late.add(account.late);
+      ledger.held += account.held;
       for (std::size_t v = 0; v < kVerdicts; ++v)
         if (account.rejected[v] > 0) ledger.rejected[reason(static_cast<Verdict>(v))] += account.rejected[v];
       ledger.rejected_set.add(account.rejected_set);
     }
-    input.open += account.open;
-    input.changed = input.changed || account.changed;
     if (account.newest <= input.state.newest) return;
     input.state.newest = account.newest;
     input.changed = true;

@@ -117,13 +117,19 @@ void EdgeEngine::Shard::accepted(std::uint32_t input, Time newest) {
   a.newest = std::max(a.newest, newest);
 }
 
+void EdgeEngine::Shard::count_held(std::uint32_t input, std::int64_t samples) {
+  Account& a = account(input);
+  a.held += static_cast<std::uint64_t>(samples);
+  a.changed = true;
+}
+
 // Everything but the plain case.
 void EdgeEngine::Shard::decide_one(std::uint32_t series, Acceptance& acceptance, const HeldSample& sample,
                                    const AcceptanceRules& rules) {
   const bool held_before = !acceptance.held().empty();
-  for (const HeldSample& h : acceptance.held()) --account(h.input).held;
+  for (const HeldSample& h : acceptance.held()) count_held(h.input, -1);
   acceptance.decide(sample, rules, decisions_);
-  for (const HeldSample& h : acceptance.held()) ++account(h.input).held;
+  for (const HeldSample& h : acceptance.held()) count_held(h.input, 1);
   if (held_before || !acceptance.held().empty()) mark_changed(series);
   settle(series);
 }
@@ -131,7 +137,7 @@ void EdgeEngine::Shard::decide_one(std::uint32_t series, Acceptance& acceptance,
 void EdgeEngine::Shard::reject_held(std::uint32_t series) {
   settle_tally(series);
   Acceptance acceptance = take_acceptance(series);
-  for (const HeldSample& h : acceptance.held()) --account(h.input).held;
+  for (const HeldSample& h : acceptance.held()) count_held(h.input, -1);
   acceptance.reject_held(decisions_);
   mark_changed(series);
   settle(series);

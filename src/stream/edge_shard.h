@@ -24,6 +24,10 @@ class EdgeEngine::Shard {
   // What became of an input's samples since the last collect(). Numbers may be below zero, as complements.
   struct Account {
     std::uint64_t aggregated = 0;
+    std::uint64_t open = 0;                // see Input
+    model::Time newest = model::kMinTime;  // accepted
+    bool noted = false;                    // in noted_
+    bool changed = false;                  // something of the following, or else that is kept of the input
     std::uint64_t unmatched = 0;
     std::uint64_t series_limit = 0;
     std::uint64_t group_limit = 0;
@@ -31,10 +35,6 @@ class EdgeEngine::Shard {
     std::array<std::uint64_t, kVerdicts> rejected{};
     model::SetDigest rejected_set;
     std::uint64_t held = 0;
-    std::uint64_t open = 0;                // see Input
-    model::Time newest = model::kMinTime;  // accepted
-    bool changed = false;                  // something that is kept of the input
-    bool noted = false;                    // in noted_
   };
 
   Shard(EdgeEngine& engine, std::uint32_t number)
@@ -80,7 +80,14 @@ class EdgeEngine::Shard {
   bool collect(OnAccount account, OnStream stream) {
     for (const std::uint32_t input : noted_) {
       account(input, accounts_[input]);  // in place: copying what was just written would wait for it
-      accounts_[input] = Account();
+      Account& a = accounts_[input];
+      if (a.changed) {
+        a = Account();
+        continue;
+      }
+      a.aggregated = a.open = 0;
+      a.newest = model::kMinTime;
+      a.noted = false;
     }
     noted_.clear();
     for (const std::uint32_t number : to_emit_) {
@@ -101,6 +108,7 @@ class EdgeEngine::Shard {
   void accept_run(std::uint32_t series, const Columns& columns, std::size_t run, std::uint32_t begin);
   Acceptance take_acceptance(std::uint32_t series);
   void put_acceptance(std::uint32_t series, const Acceptance& acceptance);
+  void count_held(std::uint32_t input, std::int64_t samples);
   void decide_one(std::uint32_t series, Acceptance& acceptance, const model::HeldSample& sample,
                   const AcceptanceRules& rules);
   void settle(std::uint32_t series);

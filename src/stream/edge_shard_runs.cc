@@ -179,18 +179,11 @@ std::uint32_t EdgeEngine::Shard::take_run(const Columns& columns, Pick pick) {
   const Batch::Run& run = columns.batch.runs[pick.run];
   const std::uint32_t count = run.end - run.begin;
   if (count == 0) return 0;
-  switch (pick.series) {
-    case kUnmatched:
-      account(columns.input()).unmatched += count;
-      return 0;
-    case kSeriesLimit:
-      account(columns.input()).series_limit += count;
-      return 0;
-    case kGroupLimit:
-      account(columns.input()).group_limit += count;
-      return 0;
-    default:
-      break;
+  if (pick.series >= kGroupLimit) {
+    Account& a = account(columns.input());
+    (pick.series == kUnmatched ? a.unmatched : pick.series == kSeriesLimit ? a.series_limit : a.group_limit) += count;
+    a.changed = true;
+    return 0;
   }
   std::uint32_t done = 0;
   if (columns.scaled != nullptr)

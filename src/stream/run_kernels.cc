@@ -1,6 +1,7 @@
 #include "stream/run_kernels.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "model/exact_sum.h"
 #include "model/power_of_ten.h"
@@ -113,6 +114,44 @@ RunSummary Summarize(const std::int32_t* values, std::size_t count) {
   return out;
 }
 
+// runs: of each its series, begin and end.
+RunsSummary LookOver(const std::uint32_t* runs, std::size_t count) {
+  RunsSummary out;
+  if (count == 0) return out;
+  std::uint32_t wrong = runs[1] | static_cast<std::uint32_t>(runs[2] < runs[1]);
+  out.largest = runs[0];
+  std::size_t i = 1;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::uint32_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  if (count > lanes) {
+    auto largest = hn::Zero(d);
+    auto gaps = hn::Zero(d);
+    for (; i + lanes <= count; i += lanes) {
+      auto series = hn::Undefined(d);
+      auto begin = hn::Undefined(d);
+      auto end = hn::Undefined(d);
+      auto end_before = hn::Undefined(d);
+      auto series_again = hn::Undefined(d);
+      auto begin_again = hn::Undefined(d);
+      hn::LoadInterleaved3(d, runs + 3 * i, series, begin, end);
+      hn::LoadInterleaved3(d, runs + 3 * i - 1, end_before, series_again, begin_again);
+      largest = hn::Max(largest, series);
+      gaps = hn::Or(gaps, hn::Or(hn::Xor(begin, end_before), hn::Xor(hn::Max(begin, end), end)));
+    }
+    out.largest = std::max(out.largest, hn::GetLane(hn::MaxOfLanes(d, largest)));
+    if (!hn::AllTrue(d, hn::Eq(gaps, hn::Zero(d)))) wrong = 1;
+  }
+#endif
+  for (; i < count; ++i) {
+    const std::uint32_t* const run = runs + 3 * i;
+    wrong |= (run[1] ^ run[-1]) | static_cast<std::uint32_t>(run[2] < run[1]);
+    out.largest = std::max(out.largest, run[0]);
+  }
+  out.in_place = wrong == 0;
+  return out;
+}
+
 bool Rises(const std::int64_t* times, std::size_t count, std::int64_t max_gap) {
   const hn::ScalableTag<std::int64_t> d;
   const std::size_t lanes = hn::Lanes(d);
@@ -146,6 +185,7 @@ namespace orla::stream {
 HWY_EXPORT(ToDecimals);
 HWY_EXPORT(QuantileKeys);
 HWY_EXPORT(Summarize);
+HWY_EXPORT(LookOver);
 HWY_EXPORT(Rises);
 
 void to_decimals(std::span<const double> values, int decimals, std::span<std::int32_t> out) {
@@ -158,6 +198,13 @@ void quantile_keys(std::span<const std::int32_t> scaled, int decimals, std::span
 
 RunSummary summarize(std::span<const std::int32_t> values) {
   return HWY_DYNAMIC_DISPATCH(Summarize)(values.data(), values.size());
+}
+
+RunsSummary look_over(std::span<const model::Batch::Run> runs) {
+  using Run = model::Batch::Run;
+  static_assert(sizeof(Run) == 12 && offsetof(Run, begin) == 4 && offsetof(Run, end) == 8 &&
+                sizeof(model::SeriesId) == 4);
+  return HWY_DYNAMIC_DISPATCH(LookOver)(reinterpret_cast<const std::uint32_t*>(runs.data()), runs.size());
 }
 
 bool rises(std::span<const model::Time> times, model::Duration max_gap) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "model/batch.h"
 #include "model/time.h"
 
 namespace orla::stream {
@@ -33,6 +34,12 @@ inline constexpr std::size_t kMaxSummable = 2048;
 
 // 0 < values.size() <= kMaxSummable. `squares` means something when min and max lie within +-kSummableMagnitude.
 RunSummary summarize(std::span<const std::int32_t> values);
+
+struct RunsSummary {
+  bool in_place = true;       // each begins where the one before ends, the first at 0, and none ends before it begins
+  std::uint32_t largest = 0;  // number of a series; 0: there is no run
+};
+RunsSummary look_over(std::span<const model::Batch::Run> runs);
 
 // Whether every time is later than the one before, by at most max_gap.
 bool rises(std::span<const model::Time> times, model::Duration max_gap);

@@ -39,6 +39,31 @@ std::int32_t expected(double value, int decimals) {
   return static_cast<std::int32_t>(*decimal);
 }
 
+TEST_P(RunKernels, RunsAreLookedOver) {
+  using model::Batch;
+  EXPECT_TRUE(look_over({}).in_place);
+  for (std::size_t count = 1; count < 60; ++count) {
+    std::vector<Batch::Run> runs;
+    std::uint32_t largest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto series = static_cast<std::uint32_t>(random_());
+      const std::uint32_t begin = runs.empty() ? 0 : runs.back().end;
+      runs.push_back({model::SeriesId{series}, begin, begin + static_cast<std::uint32_t>(random_() % 3)});
+      largest = std::max(largest, series);
+    }
+    EXPECT_TRUE(look_over(runs).in_place);
+    EXPECT_EQ(look_over(runs).largest, largest);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<Batch::Run> other = runs;
+      ++other[i].begin;
+      EXPECT_FALSE(look_over(other).in_place) << i << " of " << count;
+      other = runs;
+      other[i].end = other[i].begin - 1;
+      EXPECT_EQ(look_over(other).in_place, i + 1 == count && other[i].begin == 0) << i << " of " << count;
+    }
+  }
+}
+
 TEST_P(RunKernels, DecimalsAreThoseOfTheExactSum) {
   std::vector<double> odd = {0.0,
                              -0.0,
