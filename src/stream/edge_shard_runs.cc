@@ -77,8 +77,9 @@ void EdgeEngine::Shard::settle_tally(std::uint32_t number) {
 void EdgeEngine::Shard::settle_due(const std::vector<Time>& ends) {
   next_due_ = model::kMaxTime;
   for (std::uint32_t number = 0; number < series_.size(); ++number) {
+    if (engine_.shard_of(number) != number_) continue;  // another may be at work on it
     const Tally& tally = tallies_[number];
-    if (!tally.holds() || engine_.shard_of(number) != number_) continue;
+    if (!tally.holds()) continue;
     if (tally.to <= ends[series_[number].metric])
       settle_tally(number);
     else
