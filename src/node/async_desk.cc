@@ -446,6 +446,20 @@ class Desk final : public AsyncDesk {
 
 }  // namespace
 
+std::string async_metrics(const AsyncCounts& counts) {
+  std::string text;
+  const auto one = [&](std::string_view name, std::string_view type, std::string_view help, std::uint64_t value) {
+    fmt::format_to(std::back_inserter(text), "# HELP {0} {2}\n# TYPE {0} {1}\n{0} {3}\n", name, type, help, value);
+  };
+  one("orla_async_waiting", "gauge", "Calls for later that are queued or run.", counts.waiting);
+  one("orla_async_dead", "gauge", "Calls for later that failed for good.", counts.dead);
+  one("orla_async_accepted_total", "counter", "Calls for later that were acknowledged.", counts.accepted);
+  one("orla_async_attempts_total", "counter", "Attempts that ended with a status.", counts.attempts);
+  one("orla_async_retries_total", "counter", "Attempts that another one follows.", counts.retries);
+  one("orla_async_callbacks_failed_total", "counter", "Callbacks that were given up.", counts.callbacks_failed);
+  return text;
+}
+
 absl::StatusOr<std::unique_ptr<AsyncDesk>> AsyncDesk::open(AsyncSettings settings, function::Host& host,
                                                            const base::Clock& clock, base::Logger& log) {
   absl::StatusOr<std::unique_ptr<CallQueue>> queue =

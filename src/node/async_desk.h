@@ -53,6 +53,9 @@ struct AsyncCounts {
   std::uint64_t callbacks_failed = 0;  // given up, since the start
 };
 
+// In Prometheus' text format.
+std::string async_metrics(const AsyncCounts& counts);
+
 // The destructor ends after the calls that run have ended: the host was drained before.
 class AsyncDesk : public AsyncCalls {
  public:

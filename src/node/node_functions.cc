@@ -55,13 +55,18 @@ GatewaySettings gateway_settings(const model::Fleet& fleet, const model::NodeSpe
   return settings;
 }
 
-absl::StatusOr<AsyncSettings> async_settings(const model::NodeSpec& node, const std::filesystem::path& state) {
+absl::StatusOr<AsyncSettings> async_settings(const model::Fleet& fleet, const model::NodeSpec& node,
+                                             const std::filesystem::path& state) {
   absl::StatusOr<CallbackPolicy> callbacks = CallbackPolicy::parse(node.gateway.callbacks_allowed);
   if (!callbacks.ok()) return callbacks.status();
   AsyncSettings settings;
   settings.path = (state / "calls.sqlite").string();
   settings.call_timeout = node.gateway.upstream_timeout;
   settings.callbacks = *std::move(callbacks);
+  settings.limits.queue.calls = static_cast<std::uint64_t>(limit(fleet, "async_calls"));
+  settings.limits.queue.bytes = static_cast<std::uint64_t>(limit(fleet, "async_bytes"));
+  settings.limits.running = static_cast<std::size_t>(limit(fleet, "async_running"));
+  settings.limits.running_of_function = std::max<std::size_t>(1, settings.limits.running / 2);
   return settings;
 }
 
@@ -91,7 +96,7 @@ class Assembly final : public NodeFunctions {
     for (const model::FunctionEntry& entry : fleet.functions) {
       if (entry.node == node.name) deploy(spec_of(entry), log);
     }
-    absl::StatusOr<AsyncSettings> later = async_settings(node, folder);
+    absl::StatusOr<AsyncSettings> later = async_settings(fleet, node, folder);
     if (!later.ok()) return later.status();
     auto desk = AsyncDesk::open(*std::move(later), *host_, clock, log);
     if (!desk.ok()) return desk.status();
@@ -108,7 +113,7 @@ class Assembly final : public NodeFunctions {
   }
 
   std::string address() const override { return gateway_->address(); }
-  std::string metrics() const override { return gateway_metrics(*host_); }
+  std::string metrics() const override { return gateway_metrics(*host_) + async_metrics(async_->counts()); }
   void drain() override {
     async_->rest();
     gateway_->drain();
