@@ -33,9 +33,8 @@ link::OriginSettings origin_settings(const model::NodeSpec& node) {
 
 std::vector<std::string> keys_of(const model::Plan& plan, const model::NodeSpec& node) {
   std::vector<std::string> keys;
-  for (const model::InputSpec& input : plan.fleet.inputs) {
+  for (const model::InputSpec& input : plan.fleet.inputs)
     if (input.node == node.name) keys.push_back(input.key);
-  }
   return keys;
 }
 

@@ -12,6 +12,7 @@
 #include "node/async_desk.h"
 #include "node/gateway.h"
 #include "node/http_server.h"
+#include "node/matrix_codec.h"
 #include "node/role.h"
 
 namespace orla::node {
@@ -89,7 +90,7 @@ class Assembly final : public NodeFunctions {
                     const base::Clock& clock, base::Logger& log) {
     const std::filesystem::path folder = state / "functions";
     if (absl::Status status = base::make_directories(folder); !status.ok()) return status;
-    runtimes_ = function::make_runtimes({folder, {}}, clock);
+    runtimes_ = function::make_runtimes({folder, {}, &matrices_}, clock);
     auto host = function::Host::open(host_settings(fleet, node, folder), runtimes_, clock);
     if (!host.ok()) return host.status();
     host_ = *std::move(host);
@@ -148,6 +149,7 @@ class Assembly final : public NodeFunctions {
     return response;
   }
 
+  const EncodingsMatrixCodec matrices_;
   std::vector<std::unique_ptr<function::Runtime>> runtimes_;
   std::unique_ptr<function::Host> host_;
   std::unique_ptr<AsyncDesk> async_;
