@@ -149,7 +149,7 @@ class Assembly final : public NodeFunctions {
     return response;
   }
 
-  const EncodingsMatrixCodec matrices_;
+  const EncodingsMatrixCodec matrices_{};
   std::vector<std::unique_ptr<function::Runtime>> runtimes_;
   std::unique_ptr<function::Host> host_;
   std::unique_ptr<AsyncDesk> async_;

@@ -129,8 +129,8 @@ absl::StatusOr<model::GroupId> CloudEngine::intern(const model::GroupDef& group)
   const auto [entry, added] =
       group_ids_.try_emplace(model::identity(group), static_cast<model::GroupId>(groups_.size()));
   if (!added) return entry->second;
-  const auto refuse = [&](absl::Status status) {
-    group_ids_.erase(entry);
+  const auto refuse = [this, known = entry](absl::Status status) {
+    group_ids_.erase(known);
     return status;
   };
   if (groups_.size() >= limits_.groups) {
