@@ -47,12 +47,12 @@ std::string raw(std::uint64_t rows, std::uint64_t columns, const std::vector<dou
   std::string bytes(16 + 8 * elements.size(), '\0');
   std::memcpy(bytes.data(), &rows, 8);
   std::memcpy(bytes.data() + 8, &columns, 8);
-  std::memcpy(bytes.data() + 16, elements.data(), 8 * elements.size());
+  if (!elements.empty()) std::memcpy(bytes.data() + 16, elements.data(), 8 * elements.size());
   return bytes;
 }
 std::vector<double> elements_of(const std::string& bytes) {
   std::vector<double> elements((bytes.size() - 16) / 8);
-  std::memcpy(elements.data(), bytes.data() + 16, 8 * elements.size());
+  if (!elements.empty()) std::memcpy(elements.data(), bytes.data() + 16, 8 * elements.size());
   return elements;
 }
 const Headers kRaw{{"Content-Type", "application/octet-stream"}};

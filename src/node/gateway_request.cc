@@ -211,6 +211,9 @@ class Reader final : public http::basic_parser<true> {
 
 }  // namespace
 
+// "0\r\n\r\n": no less is left of a chunked body before its end.
+constexpr std::size_t kLastChunkBytes = 5;
+
 struct RequestParser::State {
   explicit State(const RequestLimits& limits) : limits(limits) {}
 
@@ -231,10 +234,11 @@ struct RequestParser::State {
   RequestHead head;
   RequestFault fault{0, ""};
   std::optional<Reader> reader;
-  std::size_t begin = 0;   // of the request line: empty lines before it are passed over
-  std::size_t line = 0;    // where the first line that is not known to be whole begins
-  std::size_t looked = 0;  // how far it was looked through
-  std::size_t end = 0;     // of the head
+  std::size_t begin = 0;       // of the request line: empty lines before it are passed over
+  std::size_t line = 0;        // where the first line that is not known to be whole begins
+  std::size_t looked = 0;      // how far it was looked through
+  std::size_t end = 0;         // of the head
+  bool in_chunk_line = false;  // the library's parser waits for the rest of one
 };
 
 RequestParser::Progress RequestParser::State::scan(std::string_view bytes) {
@@ -296,6 +300,10 @@ RequestParser::Progress RequestParser::body(std::string_view bytes, std::uint64_
                                             std::size_t& used) {
   State& s = *state_;
   used = 0;
+  // The library's parser, once it has seen the beginning of the last chunk's line, wants all of it that there has to
+  // be.
+  if (s.in_chunk_line && bytes.size() < kLastChunkBytes) return Progress::kMore;
+  s.in_chunk_line = false;
   s.reader->body_to(&out, limit);
   s.reader->eager(true);
   while (!s.reader->is_done() && used < bytes.size()) {
@@ -309,6 +317,7 @@ RequestParser::Progress RequestParser::body(std::string_view bytes, std::uint64_
           bytes.substr(used + 2, kMaxChunkLineBytes).find('\n') == std::string_view::npos) {
         return s.refuse(400, fmt::format("a chunk's line over {} bytes", kMaxChunkLineBytes));
       }
+      s.in_chunk_line = taken == 0;
       if (taken == 0) return Progress::kMore;
       continue;
     }
@@ -326,6 +335,7 @@ void RequestParser::next() {
   s.fault = {0, ""};
   s.reader.reset();
   s.begin = s.line = s.looked = s.end = 0;
+  s.in_chunk_line = false;
 }
 
 }  // namespace orla::node
