@@ -23,6 +23,10 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   if (void* const memory = std::aligned_alloc(to, (bytes + to - 1) / to * to)) return memory;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t bytes, const std::nothrow_t& /*nothrow*/) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(bytes);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
