@@ -171,7 +171,7 @@ class QueueTest : public ::testing::Test {
 
 class Queue : public QueueTest {
  protected:
-  Queue() : QueueTest(chaos() == Chaos::kLong ? "36m" : "4m") {}
+  Queue() : QueueTest(chaos() == Chaos::kLong ? "130m" : "10m") {}
 };
 
 TEST_F(Queue, LosesToTheSampleWhatIsDamaged) {
