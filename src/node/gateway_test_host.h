@@ -52,7 +52,8 @@ class FakeHost final : public function::Host {
   void drain(std::chrono::nanoseconds timeout) override;
 
   void log(const std::string& name, const std::string& text);
-  std::vector<int> counted() const;  // statuses, in order
+  // Statuses, in order, once there are `size`: a call is counted after its answer was sent.
+  std::vector<int> counted(std::size_t size = 0) const;
   std::map<std::string, std::string> secret_values;
   std::vector<std::string> alerts;  // "name firing"
   bool draining = false;
@@ -64,6 +65,7 @@ class FakeHost final : public function::Host {
     std::vector<function::LogLine> lines;
   };
   mutable std::mutex mutex_;
+  mutable std::condition_variable counting_;
   std::map<std::string, Deployed> deployed_;
   std::vector<int> counted_;
   std::map<int, std::pair<std::string, std::function<void(const function::LogLine&)>>> followers_;

@@ -98,12 +98,16 @@ void FakeHost::invoke(const function::FunctionKey& key, std::shared_ptr<function
 }
 
 void FakeHost::count(const function::FunctionKey&, int status, double) {
-  const std::lock_guard lock(mutex_);
-  counted_.push_back(status);
+  {
+    const std::lock_guard lock(mutex_);
+    counted_.push_back(status);
+  }
+  counting_.notify_all();
 }
 
-std::vector<int> FakeHost::counted() const {
-  const std::lock_guard lock(mutex_);
+std::vector<int> FakeHost::counted(std::size_t size) const {
+  std::unique_lock lock(mutex_);
+  counting_.wait_for(lock, std::chrono::milliseconds(kPatienceMs), [&] { return counted_.size() >= size; });
   return counted_;
 }
 
