@@ -1,6 +1,5 @@
 #include "base/file_folder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,9 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
-
-#include "base/file_descriptor.h"
-#include "base/files.h"
 
 namespace orla::base {
 
@@ -65,25 +61,7 @@ absl::StatusOr<std::string> FileFolder::read(const std::string& name, std::size_
 
 absl::Status FileFolder::write(const std::string& name, std::string_view bytes, FileMode mode) const {
   if (absl::Status status = check_name(name); !status.ok()) return status;
-  const std::string temporary = (path_ / fmt::format("{}{}", kHalfWritten, name)).native();
-  ::unlink(temporary.c_str());
-  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
-  if (!file.valid()) return errno_status(errno, fmt::format("cannot create \"{}\"", temporary));
-  const auto failed = [&](const char* what) {
-    const int error = errno;
-    ::unlink(temporary.c_str());
-    return errno_status(error, fmt::format("cannot {} \"{}\"", what, temporary));
-  };
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("write");
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (::fsync(file.get()) != 0) return failed("sync");
-  file.reset();
-  if (::rename(temporary.c_str(), (path_ / name).c_str()) != 0) return failed("rename");
-  return sync_names();
+  return replace_file(path_ / name, path_ / fmt::format("{}{}", kHalfWritten, name), bytes, mode);
 }
 
 absl::Status FileFolder::remove(const std::string& name) const {
@@ -91,7 +69,7 @@ absl::Status FileFolder::remove(const std::string& name) const {
   if (::unlink((path_ / name).c_str()) != 0 && errno != ENOENT) {
     return errno_status(errno, fmt::format("cannot remove \"{}\"", (path_ / name).native()));
   }
-  return sync_names();
+  return sync_folder(path_);
 }
 
 absl::Status FileFolder::set_aside(const std::string& name) const {
@@ -99,15 +77,7 @@ absl::Status FileFolder::set_aside(const std::string& name) const {
   if (::rename((path_ / name).c_str(), (path_ / fmt::format("{}{}", kDamaged, name)).c_str()) != 0) {
     return errno_status(errno, fmt::format("cannot rename \"{}\"", (path_ / name).native()));
   }
-  return sync_names();
-}
-
-absl::Status FileFolder::sync_names() const {
-  const FileDescriptor directory(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.valid() || ::fsync(directory.get()) != 0) {
-    return errno_status(errno, fmt::format("cannot sync the folder \"{}\"", path_.native()));
-  }
-  return absl::OkStatus();
+  return sync_folder(path_);
 }
 
 }  // namespace orla::base

@@ -2,7 +2,6 @@
 // or a crash it holds what it held before.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,10 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/files.h"
 
 namespace orla::base {
-
-enum class FileMode : std::uint16_t { kOwner = 0600, kOwnerReads = 0400 };
 
 // One owner process; operations on different names may run on different threads. Names are plain file names that do not
 // begin with '.'.
@@ -34,7 +32,6 @@ class FileFolder {
 
  private:
   explicit FileFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  absl::Status sync_names() const;
   std::filesystem::path path_;
 };
 

@@ -43,13 +43,18 @@ absl::StatusOr<std::string> read_file(const std::filesystem::path& path, std::si
 
 absl::Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
   // Beside the file, so that the rename stays on one file system; of this process, so that two writers do not meet.
-  const std::string temporary = fmt::format("{}.{}.new", path.native(), ::getpid());
-  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid()) return errno_status(errno, fmt::format("cannot create \"{}\"", temporary));
+  return replace_file(path, fmt::format("{}.{}.new", path.native(), ::getpid()), bytes, FileMode::kAll);
+}
+
+absl::Status replace_file(const std::filesystem::path& path, const std::filesystem::path& temporary,
+                          std::string_view bytes, FileMode mode) {
+  ::unlink(temporary.c_str());
+  FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
+  if (!file.valid()) return errno_status(errno, fmt::format("cannot create \"{}\"", temporary.native()));
   const auto failed = [&](const char* what) {
     const int error = errno;
     ::unlink(temporary.c_str());
-    return errno_status(error, fmt::format("cannot {} \"{}\"", what, temporary));
+    return errno_status(error, fmt::format("cannot {} \"{}\"", what, temporary.native()));
   };
   while (!bytes.empty()) {
     const ssize_t n = ::write(file.get(), bytes.data(), bytes.size());
@@ -60,7 +65,10 @@ absl::Status write_file_atomically(const std::filesystem::path& path, std::strin
   if (::fsync(file.get()) != 0) return failed("sync");
   file.reset();
   if (::rename(temporary.c_str(), path.c_str()) != 0) return failed("rename");
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  return sync_folder(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+}
+
+absl::Status sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid() || ::fsync(directory.get()) != 0) {
     return errno_status(errno, fmt::format("cannot sync the folder \"{}\"", folder.native()));

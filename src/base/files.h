@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -20,6 +21,13 @@ absl::StatusOr<std::string> read_file(const std::filesystem::path& path, std::si
 // After success the file holds `bytes`, on disk; after a failure or a crash it holds those or what it held before. The
 // folder exists already.
 absl::Status write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+enum class FileMode : std::uint16_t { kAll = 0644, kOwner = 0600, kOwnerReads = 0400 };
+// The same by way of the file `temporary` beside it, which a crash may leave behind and which is replaced.
+absl::Status replace_file(const std::filesystem::path& path, const std::filesystem::path& temporary,
+                          std::string_view bytes, FileMode mode);
+// What its names mean is on disk.
+absl::Status sync_folder(const std::filesystem::path& folder);
 
 // The folder and those above it; fine when they exist.
 absl::Status make_directories(const std::filesystem::path& path);

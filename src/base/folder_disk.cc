@@ -118,12 +118,6 @@ absl::Status FolderDisk::remove(const std::string& name) {
   return absl::OkStatus();
 }
 
-absl::Status FolderDisk::sync_names() {
-  const FileDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid() || ::fsync(folder.get()) != 0) {
-    return errno_status(errno, fmt::format("cannot sync the folder \"{}\"", folder_.native()));
-  }
-  return absl::OkStatus();
-}
+absl::Status FolderDisk::sync_names() { return sync_folder(folder_); }
 
 }  // namespace orla::base

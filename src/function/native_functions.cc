@@ -7,8 +7,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/sha256.h"
 #include "base/url.h"
-#include "function/native_sha256.h"
 
 namespace orla::function {
 
@@ -39,14 +39,14 @@ absl::StatusOr<NativeAnswer> run_primes(const NativeContext& context, const Call
 absl::StatusOr<NativeAnswer> run_sha256(const NativeContext& context, const Call& call, std::string_view body) {
   const absl::StatusOr<std::uint64_t> rounds = number_of(call.head.query, "rounds", 1, 1, kMaxSha256Rounds);
   if (!rounds.ok()) return rounds.status();
-  Sha256 digest = sha256(body);
+  base::Sha256 digest = base::sha256(body);
   for (std::uint64_t round = 1; round < *rounds; ++round) {
     if (round % kRoundsPerCheck == 0) {
       if (absl::Status fine = context.go_on(call); !fine.ok()) return fine;
     }
-    digest = sha256({reinterpret_cast<const char*>(digest.data()), digest.size()});
+    digest = base::sha256({reinterpret_cast<const char*>(digest.data()), digest.size()});
   }
-  return NativeAnswer{.body = to_hex(digest) + "\n"};
+  return NativeAnswer{.body = base::hex(digest) + "\n"};
 }
 
 constexpr NativeFunction kFunctions[] = {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/sha256.h"
 #include "function/call_for_test.h"
-#include "function/native_sha256.h"
 
 namespace orla::function {
 namespace {
@@ -110,11 +110,11 @@ TEST(NativePrimes, EndsAtItsTimeLimitAndWhenCancelled) {
 
 // FIPS 180-4's own examples, and lengths around a block's end against sha256sum(1).
 TEST(NativeSha256, GivesThePublishedDigests) {
-  EXPECT_EQ(to_hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(to_hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(to_hex(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+  EXPECT_EQ(base::hex(base::sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(base::hex(base::sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(base::hex(base::sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(to_hex(sha256(std::string(1'000'000, 'a'))),
+  EXPECT_EQ(base::hex(base::sha256(std::string(1'000'000, 'a'))),
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
   NativeForTest fn("sha256");
   ASSERT_TRUE(fn.start().ok());
