@@ -116,42 +116,36 @@ void fresh_command(benchmark::State& state) {
 }
 BENCHMARK(fresh_command)->UseRealTime();
 
-// A replica is started and called: the module is loaded, nothing of the handler is.
-void cold_handler(benchmark::State& state) {
+// A replica is started and called. `before`: of each, not timed.
+template <typename Before>
+void time_starts(benchmark::State& state, Before before) {
   Bench bench;
   const auto module = bench.load(built("test_handler.wasm"));
   Percentiles percentiles;
   for (auto _ : state) {
-    const base::SteadyTime before = bench.clock.steady_now();
+    state.PauseTiming();
+    before(*module);
+    state.ResumeTiming();
+    const base::SteadyTime began = bench.clock.steady_now();
     auto instance = bench.start(*module);
     Bench::call(*instance, "echo", "0123456789abcdef", state);
-    percentiles.add(before, bench.clock.steady_now());
+    percentiles.add(began, bench.clock.steady_now());
     state.PauseTiming();
     instance = nullptr;
     state.ResumeTiming();
   }
   percentiles.report(state);
 }
+
+// The module is loaded, nothing of the handler is.
+void cold_handler(benchmark::State& state) {
+  time_starts(state, [](Module&) {});
+}
 BENCHMARK(cold_handler)->UseRealTime();
 
 // The module is not in memory either.
 void from_disk(benchmark::State& state) {
-  Bench bench;
-  const auto module = bench.load(built("test_handler.wasm"));
-  Percentiles percentiles;
-  for (auto _ : state) {
-    state.PauseTiming();
-    module->idle();
-    state.ResumeTiming();
-    const base::SteadyTime before = bench.clock.steady_now();
-    auto instance = bench.start(*module);
-    Bench::call(*instance, "echo", "0123456789abcdef", state);
-    percentiles.add(before, bench.clock.steady_now());
-    state.PauseTiming();
-    instance = nullptr;
-    state.ResumeTiming();
-  }
-  percentiles.report(state);
+  time_starts(state, [](Module& module) { module.idle(); });
 }
 BENCHMARK(from_disk)->UseRealTime();
 

@@ -18,6 +18,7 @@
 #include "function/retry_policy.h"
 #include "node/async_attempt.h"
 #include "node/callback_sender.h"
+#include "node/metrics_writer.h"
 
 namespace orla::node {
 
@@ -447,17 +448,14 @@ class Desk final : public AsyncDesk {
 }  // namespace
 
 std::string async_metrics(const AsyncCounts& counts) {
-  std::string text;
-  const auto one = [&](std::string_view name, std::string_view type, std::string_view help, std::uint64_t value) {
-    fmt::format_to(std::back_inserter(text), "# HELP {0} {2}\n# TYPE {0} {1}\n{0} {3}\n", name, type, help, value);
-  };
-  one("orla_async_waiting", "gauge", "Calls for later that are queued or run.", counts.waiting);
-  one("orla_async_dead", "gauge", "Calls for later that failed for good.", counts.dead);
-  one("orla_async_accepted_total", "counter", "Calls for later that were acknowledged.", counts.accepted);
-  one("orla_async_attempts_total", "counter", "Attempts that ended with a status.", counts.attempts);
-  one("orla_async_retries_total", "counter", "Attempts that another one follows.", counts.retries);
-  one("orla_async_callbacks_failed_total", "counter", "Callbacks that were given up.", counts.callbacks_failed);
-  return text;
+  MetricsWriter out;
+  out.number("orla_async_waiting", "gauge", "Calls for later that are queued or run.", counts.waiting);
+  out.number("orla_async_dead", "gauge", "Calls for later that failed for good.", counts.dead);
+  out.number("orla_async_accepted_total", "counter", "Calls for later that were acknowledged.", counts.accepted);
+  out.number("orla_async_attempts_total", "counter", "Attempts that ended with a status.", counts.attempts);
+  out.number("orla_async_retries_total", "counter", "Attempts that another one follows.", counts.retries);
+  out.number("orla_async_callbacks_failed_total", "counter", "Callbacks that were given up.", counts.callbacks_failed);
+  return out.take();
 }
 
 absl::StatusOr<std::unique_ptr<AsyncDesk>> AsyncDesk::open(AsyncSettings settings, function::Host& host,

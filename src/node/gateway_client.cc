@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "base/absl_view.h"
+#include "base/url.h"
 
 namespace orla::node {
 
@@ -122,21 +123,15 @@ absl::StatusOr<GatewayClient> GatewayClient::create(std::string_view url, std::o
   }
   if (rest.substr(0, 7) == "http://") rest.remove_prefix(7);
   while (!rest.empty() && rest.back() == '/') rest.remove_suffix(1);
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  const std::string_view authority = rest.substr(0, slash);
-  client.prefix_ = rest.substr(slash);
-  const std::size_t colon = authority.rfind(':');
-  const bool has_port = colon != std::string_view::npos && authority.find(']', colon) == std::string_view::npos;
-  std::string_view host = has_port ? authority.substr(0, colon) : authority;
-  client.port_ = has_port ? authority.substr(colon + 1) : "80";
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  client.host_ = host;
-  const bool odd = url.find_first_of(" \t\r\n@?#") != std::string_view::npos;
-  if (odd || client.host_.empty() || client.port_.empty() || client.port_.size() > 5 ||
-      client.port_.find_first_not_of("0123456789") != std::string::npos) {
+  client.url_ = fmt::format("http://{}", rest);
+  const absl::StatusOr<base::HttpUrl> parsed = base::parse_http_url(client.url_);
+  if (!parsed.ok() || rest.find_first_of("?#") != std::string_view::npos) {
     return absl::InvalidArgumentError(fmt::format("\"{}\" is no address of a gateway; expected http://HOST:PORT", url));
   }
-  client.url_ = fmt::format("http://{}", rest);
+  client.host_ = parsed->host;
+  client.port_ = fmt::format("{}", parsed->port);
+  client.authority_ = parsed->authority;
+  client.prefix_ = rest.substr(client.authority_.size());
   if (login) {
     client.authorization_ = "Basic " + absl::Base64Escape(login->user + ":" + login->password);
   }
@@ -152,7 +147,7 @@ absl::StatusOr<GatewayReply> GatewayClient::send(const GatewayAsk& ask) const {
   request.method_string(beast_view(ask.method));
   request.target(beast_view(prefix_ + ask.target));
   request.version(11);
-  request.set(http::field::host, beast_view(std::string_view(url_).substr(7, url_.size() - 7 - prefix_.size())));
+  request.set(http::field::host, authority_);
   request.set(http::field::user_agent, "orla");
   if (!authorization_.empty()) request.set(http::field::authorization, authorization_);
   for (const auto& [name, value] : ask.headers) request.insert(beast_view(name), beast_view(value));

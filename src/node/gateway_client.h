@@ -58,7 +58,8 @@ class GatewayClient {
   std::string url_;   // without '/' at the end
   std::string host_;  // without brackets
   std::string port_;
-  std::string prefix_;  // of every target; empty or "/x"
+  std::string authority_;  // what Host says
+  std::string prefix_;     // of every target; empty or "/x"
   std::string authorization_;
 };
 

@@ -143,7 +143,6 @@ absl::StatusOr<HttpReply> exchange(Connection& connection, http::request<http::s
   HttpReply reply;
   reply.status = static_cast<int>(parser.get().result_int());
   reply.content_type = std::string(parser.get()[http::field::content_type]);
-  for (const auto& header : parser.get()) reply.headers.emplace_back(header.name_string(), header.value());
   reply.body = std::move(parser.get().body());
   return reply;
 }

@@ -16,7 +16,6 @@ struct HttpReply {
   int status = 0;
   std::string content_type;
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // in order
 };
 
 struct HttpAsk {
