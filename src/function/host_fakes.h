@@ -78,6 +78,7 @@ struct Script {
   std::atomic<int> failing_starts{0};      // so many starts fail
   std::atomic<int> stillborn{0};           // so many replicas are dead as soon as they are started
   std::atomic<bool> load_fails{false};
+  std::atomic<base::SteadyTime> start_deadline{};  // of the last one
   std::atomic<int> loads{0}, starts{0}, living{0}, stops{0}, idles{0}, calls{0};
   std::string says = "ok";
 };
@@ -114,8 +115,9 @@ struct FakeInstance final : Instance {
 
 struct FakeModule final : Module {
   FakeModule(std::shared_ptr<Script> script, LogSink* log) : script(std::move(script)), log(log) {}
-  absl::StatusOr<std::unique_ptr<Instance>> start(std::string name, base::SteadyTime,
+  absl::StatusOr<std::unique_ptr<Instance>> start(std::string name, base::SteadyTime deadline,
                                                   Cancellation& cancellation) override {
+    script->start_deadline = deadline;
     ++script->starts;
     if (script->start_takes.count() > 0) base::SystemClock().sleep(script->start_takes);
     if (Gate* gate = script->start_gate; gate != nullptr && !gate->wait(cancellation)) {

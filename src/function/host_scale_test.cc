@@ -424,5 +424,13 @@ TEST(HostLogs, FollowersSeeLinesAndTheRemoval) {
   EXPECT_TRUE(eventually([&] { return ends == 1; }));
 }
 
+TEST(HostLimits, AStartHasItsTime) {
+  const ManualClock clock;
+  TestHost host({.start_timeout = seconds(7)}, &clock);
+  ASSERT_TRUE(host.deploy("echo").ok());
+  ASSERT_TRUE(host.ready("echo", 1));
+  EXPECT_EQ(host.script("echo")->start_deadline.load(), clock.steady_now() + seconds(7));
+}
+
 }  // namespace
 }  // namespace orla::function

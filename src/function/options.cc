@@ -8,6 +8,7 @@
 
 #include "absl/numeric/int128.h"
 #include "base/absl_view.h"
+#include "function/retry_policy.h"
 
 namespace orla::function {
 namespace {
@@ -358,6 +359,8 @@ absl::StatusOr<FunctionOptions> read_options(const FunctionSpec& spec) {
   if (absl::Status status = read_resources(spec.requests, "requests", requested_memory, requested_cpu); !status.ok()) {
     return status;
   }
+  // Whoever makes calls later reads them again; here they are only checked.
+  if (const auto retry = read_retry_options(spec.annotations); !retry.ok()) return retry.status();
   return options;
 }
 

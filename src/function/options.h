@@ -43,11 +43,11 @@ struct ScaleOptions {
 };
 
 struct FunctionOptions {
-  WatchdogMode mode = WatchdogMode::kStreaming;                      // env mode
-  std::chrono::nanoseconds exec_timeout{std::chrono::seconds(30)};   // env exec_timeout; 0: none of its own
-  std::chrono::nanoseconds read_timeout{std::chrono::seconds(30)};   // env read_timeout
-  std::chrono::nanoseconds write_timeout{std::chrono::seconds(30)};  // env write_timeout
-  std::chrono::nanoseconds healthcheck_interval{std::chrono::seconds(30)};
+  WatchdogMode mode = WatchdogMode::kStreaming;                             // env mode
+  std::chrono::nanoseconds exec_timeout{std::chrono::seconds(30)};          // env exec_timeout; 0: none of its own
+  std::chrono::nanoseconds read_timeout{std::chrono::seconds(30)};          // env read_timeout; only checked
+  std::chrono::nanoseconds write_timeout{std::chrono::seconds(30)};         // env write_timeout; only checked
+  std::chrono::nanoseconds healthcheck_interval{std::chrono::seconds(30)};  // env; only checked
   std::uint32_t max_inflight = 0;             // env max_inflight, of one replica; 0: unlimited
   std::string content_type;                   // env content_type; empty: the runtime's default
   std::string upstream_url;                   // env upstream_url (mode http): its port; empty: one is chosen
@@ -61,8 +61,8 @@ struct FunctionOptions {
   ScaleOptions scale;
 };
 
-// INVALID_ARGUMENT names the variable or label, what was found and what was expected. An unknown com.openfaas.scale.*
-// label is refused.
+// INVALID_ARGUMENT names the variable, label or annotation, what was found and what was expected. Unknown labels
+// com.openfaas.scale.* and annotations com.openfaas.retry.* are refused.
 absl::StatusOr<FunctionOptions> read_options(const FunctionSpec& spec);
 
 }  // namespace orla::function

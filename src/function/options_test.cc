@@ -284,5 +284,15 @@ TEST(ReadOptions, RefusesWhatIsWrongAndNamesIt) {
   }
 }
 
+TEST(ReadOptions, RefusesAnnotationsOfRetriesThatAreNotUnderstood) {
+  FunctionSpec spec;
+  spec.annotations = {{"com.openfaas.retry.attempts", "5"}, {"topic", "any"}};
+  EXPECT_TRUE(read_options(spec).ok());
+  spec.annotations["com.openfaas.retry.codes"] = "5xx";
+  const absl::Status status = read_options(spec).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_NE(status.message().find("com.openfaas.retry.codes"), absl::string_view::npos) << status;
+}
+
 }  // namespace
 }  // namespace orla::function
