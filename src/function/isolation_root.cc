@@ -11,8 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <system_error>
 
@@ -45,6 +47,10 @@ bool below(const std::string& path, std::string_view folder) {
 }
 
 }  // namespace
+
+bool is_shown(const std::string& folder) {
+  return std::any_of(std::begin(kSystem), std::end(kSystem), [&](const char* path) { return below(folder, path); });
+}
 
 std::vector<RootStep> plan_root(const RootRequest& request) {
   using Kind = RootStep::Kind;
@@ -86,9 +92,7 @@ std::vector<RootStep> plan_root(const RootRequest& request) {
     steps.push_back({Kind::kEmptyFile, resolver.string(), ""});
     steps.push_back({Kind::kBindReadOnly, resolver.string(), host(resolver.string())});
   }
-  bool there = false;
-  for (const char* path : kSystem) there = there || below(request.image, path);
-  if (!there && !request.image.empty()) {
+  if (!is_shown(request.image) && !request.image.empty()) {
     if (fs::is_directory(request.image, error)) {
       folders(request.image);
     } else {

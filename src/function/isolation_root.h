@@ -45,6 +45,8 @@ struct RootRequest {
   uid_t user = 0;
 };
 std::vector<RootStep> plan_root(const RootRequest& request);
+// Whether the root shows that folder of the machine, whatever the image.
+bool is_shown(const std::string& folder);
 
 struct NamespacesRequest {
   enum class Owner : unsigned char { kRoot, kUserNamespace } owner = Owner::kRoot;

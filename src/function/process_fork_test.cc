@@ -191,6 +191,21 @@ TEST(ProcessFork, ADirectoryRunsTheProgramThatEnvProcessNames) {
   EXPECT_EQ(printf_call.response.body(), "x-y");
 }
 
+TEST(ProcessFork, AProgramIsSearchedWhereTheReplicaCanSeeIt) {
+  if (probe_isolation().namespaces == Isolation::Namespaces::kNone) GTEST_SKIP() << "replicas see all files here";
+  const base::TemporaryDirectory hidden = *base::TemporaryDirectory::create("orla-hidden-");
+  const std::filesystem::path wrong = hidden.path() / "printf";
+  ASSERT_TRUE(base::write_file_atomically(wrong, "#!/bin/sh\necho wrong\n").ok());
+  ASSERT_EQ(::chmod(wrong.c_str(), 0755), 0);
+  ProcessFunctionForTest fn;
+  fn.spec.spec.environment["PATH"] = hidden.path().string() + ":/usr/bin:/bin";
+  fn.spec.spec.env_process = "printf %s-%s x y";
+  ASSERT_TRUE(fn.start().ok());
+  CallForTest call;
+  ASSERT_EQ(call.run(*fn.instance).end, CallEnd::kDone);
+  EXPECT_EQ(call.response.body(), "x-y");
+}
+
 TEST(ProcessFork, AnImageThatCannotRunIsRefused) {
   ProcessFunctionForTest fn;
   EXPECT_THAT(std::string(fn.load().message()), HasSubstr("is a directory: envProcess has to name the program"));

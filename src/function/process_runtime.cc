@@ -4,7 +4,11 @@
 
 #include <map>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/absl_view.h"
 #include "base/signals.h"
+#include "function/isolation_root.h"
 
 namespace orla::function {
 
@@ -18,6 +22,14 @@ std::map<std::string, std::string> given_to_functions(const base::Environment& e
     if (std::optional<std::string> value = environment.get(name); value.has_value()) given[name] = *std::move(value);
   }
   return given;
+}
+
+// Of PATH, what a replica can see.
+std::string searched_path(const Isolation& isolation, std::string_view path) {
+  if (isolation.namespaces == Isolation::Namespaces::kNone) return std::string(path);
+  return absl::StrJoin(absl::StrSplit(base::absl_view(path), ':',
+                                      [](absl::string_view folder) { return is_shown(std::string(folder)); }),
+                       ":");
 }
 
 class ProcessModule final : public Module {
@@ -71,11 +83,6 @@ ProcessRuntime::ProcessRuntime(const base::Clock& clock, const base::Environment
     : clock_(clock), environment_(given_to_functions(environment)), isolation_(std::move(isolation)) {}
 
 absl::StatusOr<std::unique_ptr<Module>> ProcessRuntime::load(const ModuleSpec& spec) {
-  ProcessFunction function{spec, {}, function_environment(spec.spec, environment_)};
-  absl::StatusOr<Command> command =
-      make_command(spec.image, spec.spec.env_process, value_in(function.environment, "PATH"));
-  if (!command.ok()) return command.status();
-  function.command = *std::move(command);
   absl::StatusOr<SandboxRequest> request = sandbox_request(spec);
   if (!request.ok()) return request.status();
   if (spec.options.mode == WatchdogMode::kHttp) {
@@ -87,6 +94,11 @@ absl::StatusOr<std::unique_ptr<Module>> ProcessRuntime::load(const ModuleSpec& s
     if (!isolation_.has_value()) isolation_ = probe_isolation();
     tools_ = std::make_unique<ProcessTools>(clock_);
   }
+  ProcessFunction function{spec, {}, function_environment(spec.spec, environment_)};
+  const std::string path = searched_path(*isolation_, value_in(function.environment, "PATH"));
+  absl::StatusOr<Command> command = make_command(spec.image, spec.spec.env_process, path);
+  if (!command.ok()) return command.status();
+  function.command = *std::move(command);
   return std::make_unique<ProcessModule>(*tools_, *isolation_, std::move(function), *std::move(request));
 }
 
