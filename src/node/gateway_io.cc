@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
@@ -9,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <mutex>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -29,6 +31,18 @@ constexpr std::chrono::milliseconds kTick{200};
 
 struct IoThread {
   IoThread(std::shared_ptr<GatewayCore> core, std::uint64_t seed) : core(std::move(core)), random(seed), ticker(io) {}
+
+  // After something was posted, and once the thread has ended: what waits in `io` holds its connection, which holds
+  // this; nobody else would ever let go of it.
+  void sweep() {
+    if (!ended) return;
+    const std::lock_guard lock(sweeping);
+    io.restart();
+    io.poll();
+  }
+
+  std::atomic<bool> ended{false};  // set after the thread was joined
+  std::mutex sweeping;
   const std::shared_ptr<GatewayCore> core;
   base::SeededRandom random;
   asio::io_context io{1};
@@ -69,9 +83,15 @@ class AsioSocket final : public ConnectionSocket {
                       [self = std::move(self)](const Error& error, std::size_t) { self->on_written(gone(error)); });
   }
   void step_later(std::shared_ptr<Connection> self) override {
-    asio::post(thread_->io, [self = std::move(self)] { self->step(); });
+    const std::shared_ptr<IoThread> thread = thread_;
+    asio::post(thread->io, [self = std::move(self)] { self->step(); });
+    thread->sweep();
   }
-  void run(std::function<void()> task) override { asio::dispatch(thread_->io, std::move(task)); }
+  void run(std::function<void()> task) override {
+    const std::shared_ptr<IoThread> thread = thread_;
+    asio::dispatch(thread->io, std::move(task));
+    thread->sweep();
+  }
   void end_sending() override {
     Error ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
@@ -105,6 +125,8 @@ class IoConnections final : public ConnectionSet {
     // What was cancelled still runs its handlers; nothing is waited for beside them.
     asio::post(shared_->io, [shared = shared_] { asio::post(shared->io, [shared] { shared->io.stop(); }); });
     thread_.join();
+    shared_->ended = true;
+    shared_->sweep();
   }
 
   void add(int descriptor, std::string peer) override {
