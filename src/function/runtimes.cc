@@ -96,7 +96,7 @@ absl::StatusOr<Image> find_image(const std::filesystem::path& images, std::strin
   if (image.starts_with(kNativePrefix)) return Image{"native", std::string(image.substr(kNativePrefix.size()))};
   if (images.empty()) {
     return absl::FailedPreconditionError(fmt::format(
-        "image \"{}\": this node has no folder of images (setting functions.images), so it runs native/NAME only",
+        "image \"{}\": this node has no folder of images (setting `images`), so it runs native/NAME only",
         image));
   }
   std::error_code error;

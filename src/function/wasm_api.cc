@@ -16,10 +16,9 @@ namespace {
 constexpr const char* kLibraryName = "libwasmtime.so";
 
 absl::Status unavailable(std::string_view what) {
-  return absl::UnavailableError(fmt::format(
-      "WebAssembly functions cannot run here: {}; ./up --build fetches the library, or name wasmtime {}'s {} in the "
-      "setting functions.wasmtime",
-      what, kWasmtimeVersion, kLibraryName));
+  return absl::UnavailableError(
+      fmt::format("WebAssembly functions cannot run here: {}; ./up --build fetches wasmtime {} ({})", what,
+                  kWasmtimeVersion, kLibraryName));
 }
 
 }  // namespace
