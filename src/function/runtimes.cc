@@ -96,8 +96,7 @@ absl::StatusOr<Image> find_image(const std::filesystem::path& images, std::strin
   if (image.starts_with(kNativePrefix)) return Image{"native", std::string(image.substr(kNativePrefix.size()))};
   if (images.empty()) {
     return absl::FailedPreconditionError(fmt::format(
-        "image \"{}\": this node has no folder of images (setting `images`), so it runs native/NAME only",
-        image));
+        "image \"{}\": this node has no folder of images (setting `images`), so it runs native/NAME only", image));
   }
   std::error_code error;
   const std::filesystem::path root = std::filesystem::weakly_canonical(images, error);
