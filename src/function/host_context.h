@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Host>> open_host(HostSettings settings,
 inline constexpr std::size_t share_of_one_function(std::size_t all) { return all - all / 4; }
 
 // Threads for what may block and is no call: starts and ends of replicas, readers of logs.
-inline constexpr std::size_t kJobThreads = 256;
+inline constexpr std::size_t kJobThreads = 512;
 
 struct HostContext {
   HostContext(HostSettings settings, const std::vector<std::unique_ptr<Runtime>>& runtimes, const base::Clock& clock,

@@ -29,7 +29,7 @@ class HostImpl::Sweep final : public HostTimer::Entry {
     context_.job_threads.submit([this, self = shared_from_this()] {
       const std::lock_guard lock(mutex_);
       if (host_ == nullptr) return;
-      for (const FunctionPtr& function : host_->all()) function->check_replicas();
+      for (const FunctionPtr& function : host_->in_any_order()) function->check_replicas();
       set();
     });
   }
@@ -136,13 +136,16 @@ HostImpl::FunctionPtr HostImpl::look_up(const FunctionKey& key) const {
   return found == functions_.end() ? nullptr : found->second;
 }
 
-std::vector<HostImpl::FunctionPtr> HostImpl::all() const {
+std::vector<HostImpl::FunctionPtr> HostImpl::in_any_order() const {
   std::vector<FunctionPtr> all;
-  {
-    const std::shared_lock lock(mutex_);
-    all.reserve(functions_.size());
-    for (const auto& [key, function] : functions_) all.push_back(function);
-  }
+  const std::shared_lock lock(mutex_);
+  all.reserve(functions_.size());
+  for (const auto& [key, function] : functions_) all.push_back(function);
+  return all;
+}
+
+std::vector<HostImpl::FunctionPtr> HostImpl::all() const {
+  std::vector<FunctionPtr> all = in_any_order();
   std::sort(all.begin(), all.end(), [](const FunctionPtr& a, const FunctionPtr& b) { return a->key < b->key; });
   return all;
 }

@@ -56,6 +56,7 @@ class HostImpl final : public Host {
   class Sweep;
 
   FunctionPtr look_up(const FunctionKey& key) const;
+  std::vector<FunctionPtr> in_any_order() const;
   std::vector<FunctionPtr> all() const;  // by key
   std::mutex& changes_of(const FunctionKey& key);
   absl::Status check_not_draining() const;

@@ -301,7 +301,7 @@ void HostedFunction::look(base::SteadyTime now, Todo& todo) {
   load_.mark(now);
   if (failures_ > 0 && !ready_.empty() && now >= not_before_ + kLongestBackoff) failures_ = 0;
   const auto calls = static_cast<std::uint32_t>(running_ + held_.size());
-  if (wanted_ > 0 && !ready_.empty()) {
+  if (wanted_ > 0) {
     const ScaleOptions& options = generation_->wanted.options.scale;
     wanted_ = decide_replicas({.now = now,
                                .wanted = wanted_,
