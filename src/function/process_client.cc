@@ -399,6 +399,13 @@ CallResult ProcessClient::proxy(const Call& call, Body how, const Patience& pati
     }
     whole = collected;
   }
+  for (const std::string* part : {&call.head.method, &call.head.path, &call.head.query, &call.head.host}) {
+    if (one_line(*part) && part->find(' ') == std::string::npos) continue;
+    CallResult refused;
+    refused.end = CallEnd::kFailed;
+    refused.message = "the request has a space or a line end in its method, path, query or host, so it is not HTTP";
+    return refused;
+  }
   const std::string head = request_head(
       call.head, port_, whole.has_value() ? std::optional<std::uint64_t>(whole->size()) : call.head.content_length);
   // A body that streams can be sent once only, so its request goes where no server is about to close.

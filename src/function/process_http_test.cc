@@ -98,6 +98,14 @@ TEST(ProcessHttp, PassesRequestsAndAnswers) {
   EXPECT_EQ(call.response.length(), call.response.body().size());
 }
 
+TEST(ProcessHttp, ARequestThatIsNoneIsNotSent) {
+  HttpFunction fn("    ok(c, str(count).encode())");
+  ASSERT_TRUE(fn.start().ok());
+  EXPECT_EQ(fn.get("/a\r\nX: y").first.end, CallEnd::kFailed);
+  EXPECT_EQ(fn.get("/a HTTP/1.0").first.end, CallEnd::kFailed);
+  EXPECT_EQ(fn.get("/a").second, "1");
+}
+
 TEST(ProcessHttp, KeepsConnections) {
   HttpFunction fn("    ok(c, str(count).encode())");
   ASSERT_TRUE(fn.start().ok());
