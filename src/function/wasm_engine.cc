@@ -55,10 +55,11 @@ wasm_config_t* make_config(const WasmtimeApi& api) {
   api.wasmtime_pooling_allocation_config_total_component_instances_set(pool, 0);
   api.wasmtime_pooling_allocation_config_table_elements_set(pool, kMaxWasmTableElements);
   api.wasmtime_pooling_allocation_config_max_memory_size_set(pool, kMaxWasmMemoryBytes);
-  // Used slots keep a little: the next instance of the same module finds its first pages there.
+  // Used slots keep a little: the next instance of the same module finds its first pages there. What is kept is written
+  // at each end of an instance whether it was used or not, so that much more of it costs time and memory.
   api.wasmtime_pooling_allocation_config_max_unused_warm_slots_set(pool, 64);
-  api.wasmtime_pooling_allocation_config_linear_memory_keep_resident_set(pool, 128 * 1024);
-  api.wasmtime_pooling_allocation_config_table_keep_resident_set(pool, 16 * 1024);
+  api.wasmtime_pooling_allocation_config_linear_memory_keep_resident_set(pool, 16 * 1024);
+  api.wasmtime_pooling_allocation_config_table_keep_resident_set(pool, 4 * 1024);
   api.wasmtime_pooling_allocation_strategy_set(config, pool);
   api.wasmtime_pooling_allocation_config_delete(pool);
   return config;
