@@ -32,6 +32,8 @@ constexpr Bench kBenches[] = {
     {"window", "Rows a second through the cloud's engine, and what a hop costs when windows overlap 60 and 1440 times",
      add_window_bench},
     {"link", "Bytes a second that the gRPC carrier moves over loopback, both ends in one process", add_link_bench},
+    {"functions", "Calls of functions through a real node's gateway: cold, warm, at saturation; memory; each runtime",
+     add_functions_bench},
 };
 
 double seconds_of(std::chrono::nanoseconds time) { return std::chrono::duration<double>(time).count(); }

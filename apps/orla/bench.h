@@ -61,5 +61,6 @@ RunBench add_sketch_bench(CLI::App& command);
 RunBench add_link_bench(CLI::App& command);
 RunBench add_codec_bench(CLI::App& command);
 RunBench add_window_bench(CLI::App& command);
+RunBench add_functions_bench(CLI::App& command);
 
 }  // namespace orla::apps

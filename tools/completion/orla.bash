@@ -10,7 +10,7 @@ _orla_outbox_commands="inspect verify drain"
 _orla_fn_commands="deploy list describe invoke logs scale remove secret dead new build"
 _orla_fn_secret_commands="list create update remove"
 _orla_fn_dead_commands="list replay remove"
-_orla_bench_commands="replay ladder engine series sketch codec window link"
+_orla_bench_commands="replay ladder engine series sketch codec window link functions"
 declare -gA _orla_options_of=()
 
 # _orla_options PROGRAM COMMAND...: the long options of a command.
