@@ -78,30 +78,35 @@ struct Run {
   std::string problem;
 };
 
-void verify(Run& run, const stream::EdgeEngine& engine, const std::vector<model::PartialRows>& sealed) {
-  std::uint64_t rows = 0;
-  for (const model::PartialRows& part : sealed) {
-    for (const model::PartialRow& row : part) {
-      const auto series = std::stoul(engine.group(row.group).labels.at(0).second.substr(1));
-      const auto slice = static_cast<std::uint64_t>(model::to_ns(row.slice) / 1'000'000'000 / kSlice);
-      const std::int64_t sum = kSlice * first_value(series, slice) + kStep * (kSlice * (kSlice - 1) / 2);
-      if (row.partial.count != kSlice || row.partial.sums.decimal_sum() != sum)
-        run.problem =
-            fmt::format("series {}, slice {}: count {}, sum {}; expected {}, {}", series, slice, row.partial.count,
-                        static_cast<std::int64_t>(row.partial.sums.decimal_sum()), kSlice, sum);
-      ++rows;
-    }
+// What is compared of a sealed row.
+struct Row {
+  model::GroupId group{};
+  std::uint32_t slice = 0;
+  std::uint64_t count = 0;
+  std::int64_t sum = 0;
+};
+
+void verify(Run& run, const stream::EdgeEngine& engine, const std::vector<Row>& sealed, std::uint64_t rows) {
+  if (rows != sealed.size()) {
+    run.problem = fmt::format("{} rows; expected {}", rows, sealed.size());
+    return;
   }
-  if (rows != std::uint64_t{run.series} * run.slices)
-    run.problem = fmt::format("{} rows; expected {}", rows, std::uint64_t{run.series} * run.slices);
+  for (const Row& row : sealed) {
+    const auto series = std::stoul(engine.group(row.group).labels.at(0).second.substr(1));
+    const std::int64_t sum = kSlice * first_value(series, row.slice) + kStep * (kSlice * (kSlice - 1) / 2);
+    if (row.count != kSlice || row.sum != sum)
+      run.problem = fmt::format("series {}, slice {}: count {}, sum {}; expected {}, {}", series, row.slice, row.count,
+                                row.sum, kSlice, sum);
+  }
 }
 
 absl::Status go(Run& run, const Timed& timed) {
   model::InputBatch batch;
   fill(batch, 0, kRunsOfBatch, 0, kSlice);  // its memory is not the engine's
+  std::vector<Row> sealed(std::uint64_t{run.series} * run.slices);
+  std::uint64_t rows = 0;
   const std::size_t before = heap_in_use();
   stream::EdgeEngine engine(run.plan, {"edge/0"});
-  std::vector<model::PartialRows> sealed;
   const auto slice = [&](std::uint64_t number) {
     for (std::uint32_t first = 0; first < run.series; first += kRunsOfBatch) {
       const std::uint32_t runs = std::min(kRunsOfBatch, run.series - first);
@@ -114,11 +119,18 @@ absl::Status go(Run& run, const Timed& timed) {
     return absl::OkStatus();
   };
   const auto commit = [&](stream::SealScope scope) {
-    if (auto part = engine.seal(scope, stream::SealWhen::kSomethingNew)) sealed.push_back(std::move(part->rows));
-    engine.take_changes();
+    engine.seal(scope, stream::SealWhen::kSomethingNew, [&](const stream::SealedRows& piece) {
+      for (const model::PartialRow& row : piece.rows) {
+        if (rows < sealed.size())
+          sealed[rows] = {row.group, static_cast<std::uint32_t>(model::to_ns(row.slice) / 1'000'000'000 / kSlice),
+                          row.partial.count, static_cast<std::int64_t>(row.partial.sums.decimal_sum())};
+        ++rows;
+      }
+    });
+    engine.take_changes([](const model::PartialRows&) {});
   };
   if (absl::Status status = slice(0); !status.ok()) return status;
-  engine.take_changes();
+  engine.take_changes([](const model::PartialRows&) {});
   absl::Status status = timed([&]() -> absl::Status {
     std::uint64_t since_commit = 0;
     for (std::uint64_t number = 1; number < run.slices; ++number) {
@@ -137,7 +149,7 @@ absl::Status go(Run& run, const Timed& timed) {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
-  verify(run, engine, sealed);
+  verify(run, engine, sealed, rows);
   return absl::OkStatus();
 }
 

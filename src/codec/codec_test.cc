@@ -14,6 +14,7 @@
 #include "codec/note.h"
 #include "codec/partial.h"
 #include "codec/robust_for_tests.h"
+#include "codec/rows.h"
 #include "codec/rows_for_tests.h"
 
 namespace orla::codec {
@@ -120,8 +121,8 @@ TEST(EdgeStateCodec, ComesBack) {
                 [](std::string_view bytes) { return decode_edge_state(bytes).status(); });
 }
 
-// The seeds of the fuzzer are bodies of version 1, but for the one that is named after what version 2 added.
-TEST(EdgeStateCodec, ReadsTheVersionWithoutProducers) {
+// The seeds of the fuzzer are bodies of version 1, but for those that are named after what later versions added.
+TEST(EdgeStateCodec, ReadsOlderVersions) {
   const auto state_of = [](const std::string& seed, std::uint8_t version) {
     const absl::StatusOr<std::string> body = base::read_file("tests/corpus/edge_state/" + seed, 1 << 20);
     EXPECT_TRUE(body.ok()) << body.status();
@@ -139,7 +140,33 @@ TEST(EdgeStateCodec, ReadsTheVersionWithoutProducers) {
   }
   EXPECT_EQ(state_of("producers", 2)->producers, (std::vector<model::ProducerState>{{"a", 0, 5}, {"ab", 0, 128}}));
   EXPECT_EQ(state_of("producers", 1).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(state_of("empty", 3).status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_FALSE(state_of("producers", 3).ok());
+  EXPECT_EQ(state_of("pieces", 3)->open.size(), 3U);
+  EXPECT_FALSE(state_of("pieces", 2).ok());
+  EXPECT_EQ(state_of("empty", 4).status().code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST(EdgeStateCodec, OpenRowsComeInPieces) {
+  EdgeState s;
+  for (std::uint32_t i = 0; i < 2 * model::kRowsOfPiece + 1; ++i) {
+    model::PartialRow& row = s.open.emplace_back();
+    row.group = model::GroupId{i / 2};
+    row.slice = from_ns(i % 2 * 60);
+    row.partial.add(from_ns(i % 2 * 60 + 1), i, 0);
+  }
+  EXPECT_EQ(*decode_edge_state(encode_edge_state(s)), s);
+  const auto piece = [&](std::size_t begin, std::size_t end) {
+    return encode_rows(model::PartialRows(s.open.begin() + begin, s.open.begin() + end));
+  };
+  const auto decoded = [](const std::vector<std::string>& pieces) {
+    return decode_edge_state(encode_edge_state_of(EdgeState(), pieces));
+  };
+  EXPECT_EQ(decoded({piece(0, 1), piece(1, 3)})->open, model::PartialRows(s.open.begin(), s.open.begin() + 3));
+  for (const std::vector<std::string>& bad : {std::vector{piece(1, 3), piece(0, 1)},
+                                              {piece(0, 2), piece(1, 3)},
+                                              {piece(0, 2), piece(2, 2)},
+                                              {std::string("rows")}})
+    EXPECT_EQ(decoded(bad).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(NoteCodec, ComesBack) {

@@ -1,11 +1,12 @@
-// Format (in an envelope, kind "S"), version 2; version 1, which is still read, has no producers:
+// Format (in an envelope, kind "S"), version 3. Also read: version 2, whose open rows are one text without a number
+// before it, and version 1, which has no producers either:
 //
 //   flags         1 byte: 1 = snapshot, 2 = sealed everything
 //   new series    number; for each: metric (text), labels
 //   new groups    number; for each: stream (text), definition (8 bytes), slice in ns (8 bytes), decimals (1 byte),
 //                 labels
 //   sealed        number; for each: stream (text), time (8 bytes); sorted by stream
-//   open          text: encode_rows()
+//   open          number of pieces; for each: text, encode_rows() of at least one row; rows rise from piece to piece
 //   series        number; time unit, 1 byte: 0 = s, 1 = ms, 2 = us, 3 = ns (0 when none follow); for each: its id (the
 //                 first) or id - id before - 1; 4 * (number of held samples) + 1 when it has a watermark; the watermark
 //                 in time units, minus that of the one before that has one (the first: minus 0), zigzag; its input;
@@ -19,10 +20,14 @@
 // Labels: their number; name and value (text) for each. Differences of times are modulo 2^64.
 #include "codec/edge_state.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "codec/account.h"
 #include "codec/envelope.h"
@@ -35,7 +40,8 @@ using base::ByteWriter;
 
 namespace {
 
-constexpr Format kFormat = {'S', 2, "edge state"};
+constexpr Format kFormat = {'S', 3, "edge state"};
+constexpr Format kWithoutPieces = {'S', 2, "edge state"};
 constexpr Format kWithoutProducers = {'S', 1, "edge state"};
 constexpr std::array<std::int64_t, 4> kTimeUnits = {1'000'000'000, 1'000'000, 1'000, 1};
 constexpr std::size_t kMostHeld = 2;
@@ -177,6 +183,26 @@ const char* get_producers(ByteReader& from, std::vector<model::ProducerState>& p
   return nullptr;
 }
 
+absl::Status get_open(ByteReader& from, std::uint8_t version, model::PartialRows& open) {
+  const bool pieces = version == kFormat.version;
+  for (std::size_t left = pieces ? get_count(from, 2) : 1; left > 0; --left) {
+    const std::string_view bytes = from.text();
+    if (from.failed()) return malformed(kFormat, "ends early");
+    absl::StatusOr<model::PartialRows> rows = decode_rows(bytes);
+    if (!rows.ok()) return rows.status();
+    if (!pieces) {
+      open = *std::move(rows);
+      continue;
+    }
+    if (rows->empty()) return malformed(kFormat, "a piece without rows");
+    const model::PartialRow& first = rows->front();
+    if (!open.empty() && std::pair(open.back().group, open.back().slice) >= std::pair(first.group, first.slice))
+      return malformed(kFormat, "pieces of rows that are not sorted");
+    open.insert(open.end(), std::make_move_iterator(rows->begin()), std::make_move_iterator(rows->end()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status read(ByteReader& from, std::uint8_t version, model::EdgeState& state) {
   const std::uint8_t flags = from.u8();
   if (flags > 3) return malformed(kFormat, "unknown flags");
@@ -203,11 +229,7 @@ absl::Status read(ByteReader& from, std::uint8_t version, model::EdgeState& stat
       return malformed(kFormat, "sealed streams that are not sorted");
     state.sealed.push_back(std::move(sealed));
   }
-  const std::string_view open = from.text();
-  if (from.failed()) return malformed(kFormat, "ends early");
-  absl::StatusOr<model::PartialRows> rows = decode_rows(open);
-  if (!rows.ok()) return rows.status();
-  state.open = *std::move(rows);
+  if (absl::Status status = get_open(from, version, state.open); !status.ok()) return status;
   if (const char* wrong = get_series(from, state.series)) return malformed(kFormat, wrong);
   if (const char* wrong = get_inputs(from, state.inputs)) return malformed(kFormat, wrong);
   if (version != kWithoutProducers.version) {
@@ -221,6 +243,17 @@ absl::Status read(ByteReader& from, std::uint8_t version, model::EdgeState& stat
 }  // namespace
 
 std::string encode_edge_state(const model::EdgeState& state) {
+  std::vector<std::string> open;
+  const auto at = [&](std::size_t i) { return state.open.begin() + static_cast<std::ptrdiff_t>(i); };
+  for (std::size_t begin = 0; begin < state.open.size(); begin += model::kRowsOfPiece) {
+    const std::size_t end = std::min(state.open.size(), begin + model::kRowsOfPiece);
+    open.push_back(begin == 0 && end == state.open.size() ? encode_rows(state.open)
+                                                          : encode_rows(model::PartialRows(at(begin), at(end))));
+  }
+  return encode_edge_state_of(state, open);
+}
+
+std::string encode_edge_state_of(const model::EdgeState& state, std::span<const std::string> open) {
   std::string out = begin_envelope(kFormat);
   ByteWriter to(out);
   to.u8(static_cast<std::uint8_t>((state.snapshot ? 1 : 0) + (state.sealed_everything ? 2 : 0)));
@@ -242,7 +275,8 @@ std::string encode_edge_state(const model::EdgeState& state) {
     to.text(sealed.stream);
     put_time(to, sealed.time);
   }
-  to.text(encode_rows(state.open));
+  to.varint(open.size());
+  for (const std::string& piece : open) to.text(piece);
   put_series(to, state.series);
   put_inputs(to, state.inputs);
   to.varint(state.producers.size());
@@ -257,8 +291,10 @@ std::string encode_edge_state(const model::EdgeState& state) {
 }
 
 absl::StatusOr<model::EdgeState> decode_edge_state(std::string_view bytes) {
-  const bool old = bytes.size() > 1 && static_cast<std::uint8_t>(bytes[1]) == kWithoutProducers.version;
-  const Format& format = old ? kWithoutProducers : kFormat;
+  const int version = bytes.size() > 1 ? static_cast<std::uint8_t>(bytes[1]) : 0;
+  const Format& format = version == kWithoutProducers.version ? kWithoutProducers
+                         : version == kWithoutPieces.version  ? kWithoutPieces
+                                                              : kFormat;
   const absl::StatusOr<std::string_view> body = open_envelope(format, bytes);
   if (!body.ok()) return body.status();
   ByteReader from(*body);

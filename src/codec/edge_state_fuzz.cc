@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   check(bytes);
   // As the body of an intact envelope: the checksum would otherwise turn nearly everything away.
-  for (const std::uint8_t version : {1, 2}) {
+  for (const std::uint8_t version : {1, 2, 3}) {
     std::string intact = orla::codec::begin_envelope({'S', version, ""});
     intact += bytes;
     orla::codec::end_envelope(intact);

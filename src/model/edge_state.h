@@ -1,6 +1,7 @@
 // What an edge commits, and what it is restored from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -49,6 +50,9 @@ struct ProducerState {
   std::uint64_t sequence = 0;
   friend bool operator==(const ProducerState&, const ProducerState&) = default;
 };
+
+// Open and sealed rows leave an engine, and are encoded, so many at a time: a million are never in memory twice.
+inline constexpr std::size_t kRowsOfPiece = 4'096;
 
 // A change of an edge's state since the commit before; as a snapshot, the whole state. Applying a snapshot and the
 // changes after it in order gives the state. Everything is absolute (a value replaces the one before), nothing is added

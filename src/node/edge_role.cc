@@ -320,53 +320,18 @@ bool EdgeRole::commit() {
   if (!dirty_ || !origin_.ready()) return true;
   drop_oldest();
   const stream::SealScope scope = on_disk() ? stream::SealScope::kPublished : stream::SealScope::kEverything;
-  std::optional<stream::Sealed> sealed =
-      // Memory: senders wait for the chunk that holds what they pushed, whatever became of it.
-      engine_->seal(scope, force_chunk_ || (!on_disk() && desk_.untaken()) ? stream::SealWhen::kAlways
-                                                                           : stream::SealWhen::kSomethingNew);
+  // Memory: senders wait for the chunk that holds what they pushed, whatever became of it.
+  const stream::SealWhen when =
+      force_chunk_ || (!on_disk() && desk_.untaken()) ? stream::SealWhen::kAlways : stream::SealWhen::kSomethingNew;
+  ChunkMaker chunks = chunk_maker();
+  const std::optional<stream::Sealed> sealed =
+      engine_->seal(scope, when, [&](stream::SealedRows& rows) { chunks.add(rows); });
   // Memory: a change of state travels with the next chunk.
   if (!on_disk() && !sealed) return true;
-  absl::StatusOr<Commit> commit = make_commit(sealed ? &*sealed : nullptr);
+  absl::StatusOr<Commit> commit = make_commit(sealed ? &*sealed : nullptr, chunks);
   if (!commit.ok()) return give_up(commit.status());
   force_chunk_ = false;
   return write(*commit);
-}
-
-absl::StatusOr<EdgeRole::Commit> EdgeRole::make_commit(const stream::Sealed* sealed) {
-  // A snapshot is due at the first commit, and when the journal has outgrown its bound and the snapshot before it.
-  const store::JournalBytes journal =
-      on_disk() ? store_->journal_bytes() : store::JournalBytes{snapshot_bytes_, journal_bytes_};
-  const auto bound = static_cast<std::uint64_t>(limit(plan_.fleet, "journal_bytes"));
-  const bool snapshot = need_snapshot_ || journal.since > std::max(bound, 2 * journal.snapshot);
-  model::EdgeState state;
-  if (snapshot) {
-    engine_->take_changes();  // contained in the snapshot
-    state = engine_->snapshot();
-  } else {
-    state = engine_->take_changes();
-  }
-  Commit commit;
-  commit.entry.snapshot = snapshot;
-  commit.entry.state = codec::encode_edge_state(state);
-  if (!state.new_groups.empty()) {
-    model::EdgeState groups;
-    groups.new_groups = std::move(state.new_groups);
-    commit.groups = codec::encode_edge_state(groups);
-  }
-  if (sealed != nullptr) {
-    absl::StatusOr<std::vector<store::StoredChunk>> chunks = build_chunks(*sealed, commit.entry.state, snapshot);
-    if (!chunks.ok()) return chunks.status();
-    commit.chunks = *std::move(chunks);
-  }
-  commit.tombstones = std::exchange(new_tombstones_, {});
-  commit.meta = meta_after(commit.chunks);
-  desk_.taken(commit.meta.next_sequence - 1);
-  dirty_ = false;
-  samples_since_commit_ = 0;
-  need_snapshot_ = false;
-  journal_bytes_ = snapshot ? 0 : journal_bytes_ + commit.entry.state.size();
-  if (snapshot) snapshot_bytes_ = commit.entry.state.size();
-  return commit;
 }
 
 bool EdgeRole::write(Commit& commit) {

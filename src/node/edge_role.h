@@ -17,6 +17,7 @@
 #include "link/origin_core.h"
 #include "link/uplink.h"
 #include "model/edge_state.h"
+#include "node/edge_chunks.h"
 #include "node/input_pump.h"
 #include "node/push_desk.h"
 #include "node/role.h"
@@ -42,7 +43,7 @@ class EdgeRole final : public Role {
   void watch_recovery(store::EdgeStore::Progress watch) { watch_recovery_ = std::move(watch); }
 
   // How raw samples become bytes (`out` is replaced); packed, unless this is called before start().
-  using RawEncoder = std::function<absl::Status(const model::Batch& samples, std::string& out)>;
+  using RawEncoder = node::RawEncoder;
   void encode_raw_with(RawEncoder encoder) { encode_raw_ = std::move(encoder); }
 
   // Takes what a sender pushed; `done` hears of it once it is durable, or why it is not. A push of a producer is
@@ -66,18 +67,11 @@ class EdgeRole final : public Role {
     std::string error;
     std::vector<model::Rejection> rejections;  // the latest few
   };
-  // Rows of one chunk of a disk edge, some 30 KB: what a damaged byte costs, and what a slow link has to carry before
-  // the cloud can acknowledge anything.
-  static constexpr std::size_t kRowsPerChunk = 4'096;
-  // A disk edge's chunk of more bytes has fewer rows.
-  static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
   // A memory edge's chunk is never cut, since its state is true only together with all rows; it is sealed before it has
   // more than this.
   static constexpr std::size_t kOpenRows = 16'384;
   // Likewise of raw samples, so that the largest chunk with the batch that comes on top can still be sent.
   static constexpr std::size_t kOpenRawSamples = std::size_t{1} << 18;
-  // Raw samples of a disk edge's chunk: it is full once it has so many bytes of them.
-  static constexpr std::size_t kRawBytesPerChunk = std::size_t{1} << 19;
   using Commit = store::EdgeCommit;  // kept until the store takes it
 
   bool on_disk() const { return store_ != nullptr; }
@@ -92,19 +86,17 @@ class EdgeRole final : public Role {
   void maintain();
   // The engine's changes, with what was sealed.
   // An error: something cannot be encoded. The changes are taken, so no later commit may be made: see give_up().
-  absl::StatusOr<Commit> make_commit(const stream::Sealed* sealed);
+  absl::StatusOr<Commit> make_commit(const stream::Sealed* sealed, ChunkMaker& chunks);
   // This life ends here, as if it had been killed before the commit: nothing is committed or acknowledged any more,
   // inputs wait, and the next start goes on from the last commit. Gives false.
   bool give_up(const absl::Status& why);
   bool write(Commit& commit);
-  absl::StatusOr<std::vector<store::StoredChunk>> build_chunks(const stream::Sealed& sealed, const std::string& state,
-                                                               bool snapshot);
-  absl::StatusOr<model::SampleBlock> block_of(const stream::RawBatch& raw);
-  // Of a chunk with the rows [begin, end) and the raw batches [raw_begin, raw_end).
-  struct Part {
-    std::size_t begin = 0, end = 0, raw_begin = 0, raw_end = 0;
-  };
-  store::ChunkFacts facts_of(const stream::Sealed& sealed, const Part& part);
+  // Of a disk edge several chunks; of a memory edge one, never cut, since its state is true only together with all
+  // rows.
+  ChunkMaker chunk_maker() const {
+    return {on_disk() ? ChunkMaker::Cut::kPieces : ChunkMaker::Cut::kNever, *engine_, encode_raw_};
+  }
+  void number(std::vector<store::StoredChunk>& chunks, const stream::Sealed& sealed);
   store::EdgeMeta meta_after(const std::vector<store::StoredChunk>& chunks) const;
   void pump_origin();
   void act(const link::OriginCore::Action& action);

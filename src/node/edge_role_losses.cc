@@ -13,32 +13,6 @@ namespace orla::node {
 
 std::uint64_t EdgeRole::outbox_bytes() const { return static_cast<std::uint64_t>(limit(plan_.fleet, "outbox_bytes")); }
 
-store::ChunkFacts EdgeRole::facts_of(const stream::Sealed& sealed, const Part& part) {
-  store::ChunkFacts facts;
-  facts.rows = part.end - part.begin;
-  std::vector<std::uint64_t> samples(sealed.ledgers.size());
-  for (std::size_t i = part.begin; i < part.end; ++i) {
-    const model::PartialRow& row = sealed.rows[i];
-    facts.from = std::min(facts.from, row.slice);
-    facts.to = std::max(facts.to, model::add_clamped(row.slice, engine_->slice_of(row.group)));
-    if (sealed.counted[i] != stream::Sealed::kRepeats) samples[sealed.counted[i]] += row.partial.count;
-  }
-  for (std::size_t i = part.raw_begin; i < part.raw_end; ++i) {
-    const stream::RawBatch& raw = sealed.raw[i];
-    facts.from = std::min(facts.from, raw.from);
-    facts.to = std::max(facts.to, model::add_clamped(raw.last, model::Duration(1)));
-    facts.raw_samples += raw.samples.size();
-  }
-  facts.raw_sealed = raw_sealed_ += facts.raw_samples;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (samples[i] > 0) facts.samples.emplace_back(sealed.ledgers[i].first, samples[i]);
-  }
-  std::sort(facts.samples.begin(), facts.samples.end());
-  for (const auto& [key, state] : engine_->inputs()) facts.inputs.push_back(state);
-  facts.sealed = sealed.sealed;
-  return facts;
-}
-
 // The inputs go on where the newest chunk says they were. What was accepted by then and not sealed is lost.
 absl::Status EdgeRole::restore_without_journal(const store::EdgeRecovery& recovery) {
   const store::ChunkFacts& facts = *recovery.without_journal;
@@ -159,9 +133,13 @@ void EdgeRole::take_up_losses() {
 // raw samples: what a commit says was accepted is in chunks.
 bool EdgeRole::write_losses() {
   if (failed_commit_ || given_up_) return false;
+  ChunkMaker chunks = chunk_maker();
   std::optional<stream::Sealed> sealed;
-  if (engine_->raw_samples() > 0) sealed = engine_->seal(stream::SealScope::kPublished, stream::SealWhen::kAlways);
-  absl::StatusOr<Commit> commit = make_commit(sealed ? &*sealed : nullptr);
+  if (engine_->raw_samples() > 0) {
+    sealed = engine_->seal(stream::SealScope::kPublished, stream::SealWhen::kAlways,
+                           [&](stream::SealedRows& rows) { chunks.add(rows); });
+  }
+  absl::StatusOr<Commit> commit = make_commit(sealed ? &*sealed : nullptr, chunks);
   if (!commit.ok()) return give_up(commit.status());
   dirty_ = true;  // force_chunk_ stands: the accounts have to be told
   return write(*commit);

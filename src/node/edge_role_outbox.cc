@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/absl_view.h"
-#include "codec/content.h"
 #include "codec/edge_state.h"
 #include "codec/rows.h"
 #include "link/ranges.h"
@@ -99,63 +98,63 @@ void EdgeRole::started(const link::OriginCore::Started& action) {
   start_inputs();
 }
 
-absl::StatusOr<model::SampleBlock> EdgeRole::block_of(const stream::RawBatch& raw) {
-  model::SampleBlock block;
-  block.runs.reserve(raw.groups.size());
-  for (std::size_t i = 0; i < raw.groups.size(); ++i) {
-    block.runs.push_back({raw.groups[i], raw.samples.runs[i].end - raw.samples.runs[i].begin});
+absl::StatusOr<EdgeRole::Commit> EdgeRole::make_commit(const stream::Sealed* sealed, ChunkMaker& chunks) {
+  // A snapshot is due at the first commit, and when the journal has outgrown its bound and the snapshot before it.
+  const store::JournalBytes journal =
+      on_disk() ? store_->journal_bytes() : store::JournalBytes{snapshot_bytes_, journal_bytes_};
+  const auto bound = static_cast<std::uint64_t>(limit(plan_.fleet, "journal_bytes"));
+  const bool snapshot = need_snapshot_ || journal.since > std::max(bound, 2 * journal.snapshot);
+  model::EdgeState state;
+  std::vector<std::string> open;
+  const auto encode = [&](const model::PartialRows& rows) { open.push_back(codec::encode_rows(rows)); };
+  if (snapshot) {
+    engine_->take_changes([](const model::PartialRows&) {});  // contained in the snapshot
+    state = engine_->snapshot(encode);
+  } else {
+    state = engine_->take_changes(encode);
   }
-  if (absl::Status status = encode_raw_(raw.samples, block.payload); !status.ok()) return status;
-  return block;
+  Commit commit;
+  commit.entry.snapshot = snapshot;
+  commit.entry.state = codec::encode_edge_state_of(state, open);
+  if (!state.new_groups.empty()) {
+    model::EdgeState groups;
+    groups.new_groups = std::move(state.new_groups);
+    commit.groups = codec::encode_edge_state(groups);
+  }
+  if (sealed != nullptr) {
+    absl::StatusOr<std::vector<store::StoredChunk>> made = chunks.finish(*sealed);
+    if (!made.ok()) return made.status();
+    commit.chunks = *std::move(made);
+    number(commit.chunks, *sealed);
+    if (!on_disk()) commit.chunks.back().range.note.states.push_back({snapshot, commit.entry.state});
+  }
+  commit.tombstones = std::exchange(new_tombstones_, {});
+  commit.meta = meta_after(commit.chunks);
+  desk_.taken(commit.meta.next_sequence - 1);
+  dirty_ = false;
+  samples_since_commit_ = 0;
+  need_snapshot_ = false;
+  journal_bytes_ = snapshot ? 0 : journal_bytes_ + commit.entry.state.size();
+  if (snapshot) snapshot_bytes_ = commit.entry.state.size();
+  return commit;
 }
 
-absl::StatusOr<std::vector<store::StoredChunk>> EdgeRole::build_chunks(const stream::Sealed& sealed,
-                                                                       const std::string& state, bool snapshot) {
-  std::vector<store::StoredChunk> chunks;
+// Numbers and chains them. Publication and accounts are true only once all rows of the seal are there: they ride in the
+// last chunk.
+void EdgeRole::number(std::vector<store::StoredChunk>& chunks, const stream::Sealed& sealed) {
   model::Sequence sequence = origin_.next_sequence();
   base::Digest chain = origin_.chain();
-  const std::size_t rows_per_chunk = on_disk() ? kRowsPerChunk : std::max<std::size_t>(1, sealed.rows.size());
-  const std::size_t raw_per_chunk = on_disk() ? kRawBytesPerChunk : SIZE_MAX;
-  Part part;
-  do {
-    part.begin = part.end;
-    part.raw_begin = part.raw_end;
-    part.end = std::min(sealed.rows.size(), part.begin + rows_per_chunk);
-    std::vector<model::SampleBlock> blocks;
-    for (std::size_t bytes = 0; part.raw_end < sealed.raw.size() && bytes < raw_per_chunk; ++part.raw_end) {
-      absl::StatusOr<model::SampleBlock> block = block_of(sealed.raw[part.raw_end]);
-      if (!block.ok()) return block.status();
-      bytes += blocks.emplace_back(*std::move(block)).payload.size();
-    }
-    store::StoredChunk chunk;
-    const auto at = [&](std::size_t i) { return sealed.rows.begin() + static_cast<std::ptrdiff_t>(i); };
-    const auto content = [&] {
-      return part.begin == 0 && part.end == sealed.rows.size()
-                 ? codec::encode_content(sealed.rows, blocks)
-                 : codec::encode_content(model::PartialRows(at(part.begin), at(part.end)), blocks);
-    };
-    chunk.rows = content();
-    // Rows with large sketches: fewer of them.
-    while (on_disk() && chunk.rows.size() > kChunkBytes && part.end - part.begin > 1) {
-      part.end = part.begin + (part.end - part.begin) / 2;
-      chunk.rows = content();
-    }
-    chunk.facts = facts_of(sealed, part);
+  for (store::StoredChunk& chunk : chunks) {
+    chunk.facts.raw_sealed = raw_sealed_ += chunk.facts.raw_samples;
     chunk.range.node = node_.name;
     chunk.range.epoch = origin_.epoch();
     chunk.range.first = chunk.range.last = sequence;
     chunk.range.chain_before = chain;
     chunk.range.chain_after = chain = link::chunk_chain(chain, sequence, chunk.rows);
-    // Publication and accounts are true only once all rows of the seal are there: they ride in the last chunk.
-    if (part.end == sealed.rows.size() && part.raw_end == sealed.raw.size()) {
-      chunk.range.note.publications = sealed.publications;
-      chunk.range.note.ledgers = sealed.ledgers;
-      if (!on_disk()) chunk.range.note.states.push_back({snapshot, state});
-    }
-    chunks.push_back(std::move(chunk));
     ++sequence;
-  } while (part.end < sealed.rows.size() || part.raw_end < sealed.raw.size());
-  return chunks;
+  }
+  chunks.back().range.note.publications = sealed.publications;
+  chunks.back().range.note.ledgers = sealed.ledgers;
 }
 
 store::EdgeMeta EdgeRole::meta_after(const std::vector<store::StoredChunk>& chunks) const {

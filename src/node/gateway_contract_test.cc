@@ -12,7 +12,6 @@ namespace orla::node::gateway_test {
 namespace {
 
 using function::InvokeEnd;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;

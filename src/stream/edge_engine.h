@@ -50,18 +50,21 @@ enum class SealWhen : std::uint8_t {
   kAlways,
 };
 
+struct SealedRows {
+  model::PartialRows rows;  // canonical; exactly the samples not sealed before
+  // Parallel to rows: whose samples a row is counted as, an index into Sealed::ledgers: of all rows of an input the
+  // counts are its samples. (Of an input that shares groups with others, only of all these together.) kRepeats: a row
+  // that summarizes samples that another stream's rows count.
+  std::vector<std::uint32_t> counted;
+  static constexpr std::uint32_t kRepeats = UINT32_MAX;
+};
+
 // The content of the chunk to come.
-struct Sealed {
-  model::PartialRows rows;                                     // canonical; exactly the samples not sealed before
+struct Sealed : SealedRows {
   std::vector<model::Publication> publications;                // sorted by metric
   std::vector<std::pair<std::string, model::Ledger>> ledgers;  // by input key; totals
-  // Parallel to rows: whose samples a row is counted as, an index into `ledgers`: of all rows of an input the counts
-  // are its samples. (Of an input that shares groups with others, only of all these together.) kRepeats: a row that
-  // summarizes samples that another stream's rows count.
-  std::vector<std::uint32_t> counted;
   // Parallel to ledgers: accepted samples that are not open any more.
   std::vector<std::uint64_t> sealed;
-  static constexpr std::uint32_t kRepeats = UINT32_MAX;
   // Of metrics that are kept raw: every sample accepted since the last seal, whatever became of its rows.
   std::vector<RawBatch> raw;
 };
@@ -107,6 +110,13 @@ class EdgeEngine {
   // What changed since the last take_changes() or restore().
   model::EdgeState take_changes();
   model::EdgeState snapshot();
+  // The same, but the rows go to `take` in pieces, in order, none empty and each of at most model::kRowsOfPiece; those
+  // of the result are empty. A piece may be moved from; `take` does not call the engine, but for what is const.
+  using TakeSealed = absl::FunctionRef<void(SealedRows&)>;
+  using TakeOpen = absl::FunctionRef<void(model::PartialRows&)>;
+  std::optional<Sealed> seal(SealScope scope, SealWhen when, TakeSealed take);
+  model::EdgeState take_changes(TakeOpen take);
+  model::EdgeState snapshot(TakeOpen take);
 
   const model::InputState& input(std::size_t input) const { return inputs_[numbers_[input]].state; }
   // How many series the input has defined in this life; its next one has this number.
@@ -231,7 +241,7 @@ class EdgeEngine {
   model::Time boundary(const Metric& metric) const;
   bool boundary_moved() const;
   bool no_rows(std::size_t stream) const;
-  void put_rows(std::span<SliceRows* const> slices, Sealed& out);
+  void put_rows(std::span<SliceRows* const> slices, TakeSealed take);
   std::vector<std::uint64_t> sealed_samples() const;
 
   // edge_engine_losses.cc
@@ -252,9 +262,9 @@ class EdgeEngine {
   model::SeriesState state_of(std::uint32_t series) const;
   std::vector<model::SealedStream> sealed_streams();
   struct OwnRow;
-  model::PartialRows copy_rows(std::vector<OwnRow>& own, RowOrder::Which which) const;
-  model::PartialRows take_changed_rows(const std::vector<std::uint32_t>& changed_series);
-  model::PartialRows all_rows();
+  void copy_rows(std::vector<OwnRow>& own, RowOrder::Which which, TakeOpen take) const;
+  void take_changed_rows(const std::vector<std::uint32_t>& changed_series, TakeOpen take);
+  void all_rows(TakeOpen take);
 
   const model::Plan& plan_;
   const std::vector<std::string> input_keys_;

@@ -1,5 +1,6 @@
 // Publication, and the rows that leave the engine.
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "stream/edge_shard.h"
@@ -136,14 +137,15 @@ bool EdgeEngine::no_rows(std::size_t stream) const {
 
 // Moves the rows of the slices, which are closed, to where they leave. Parts of one row become one, which is the first
 // of its inputs'.
-void EdgeEngine::put_rows(std::span<SliceRows* const> slices, Sealed& out) {
+void EdgeEngine::put_rows(std::span<SliceRows* const> slices, TakeSealed take) {
   const RowOrder order(slices, RowOrder::Which::kAll);
-  out.rows.reserve(order.rows());
-  out.counted.reserve(order.rows());
+  SealedRows out;
+  out.rows.reserve(std::min(order.rows(), model::kRowsOfPiece));
+  out.counted.reserve(std::min(order.rows(), model::kRowsOfPiece));
   std::vector<std::uint8_t> counted;
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) counted.push_back(counts(stream) ? 1 : 0);
   order.visit([&](SliceRows& slice, model::GroupId group, SmallRow& row) {
-    std::uint32_t input = Sealed::kRepeats;
+    std::uint32_t input = SealedRows::kRepeats;
     if (counted[slice.stream()] != 0 && SliceRows::input(row) != SliceRows::kNoInput) {
       input = SliceRows::input(row);
       inputs_[input].open -= slice.count(row);
@@ -155,12 +157,29 @@ void EdgeEngine::put_rows(std::span<SliceRows* const> slices, Sealed& out) {
       out.counted.back() = std::min(out.counted.back(), input);
       return;
     }
+    if (out.rows.size() == model::kRowsOfPiece) {
+      take(out);
+      out.rows.clear();
+      out.counted.clear();
+    }
     slice.move_out(group, row, out.rows.emplace_back());
     out.counted.push_back(input);
   });
+  if (!out.rows.empty()) take(out);
 }
 
 std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
+  SealedRows rows;
+  std::optional<Sealed> sealed = seal(scope, when, [&](SealedRows& piece) {
+    rows.rows.insert(rows.rows.end(), std::make_move_iterator(piece.rows.begin()),
+                     std::make_move_iterator(piece.rows.end()));
+    rows.counted.insert(rows.counted.end(), piece.counted.begin(), piece.counted.end());
+  });
+  if (sealed) static_cast<SealedRows&>(*sealed) = std::move(rows);
+  return sealed;
+}
+
+std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when, TakeSealed take) {
   publish();
   claim_restored();
   const bool everything = scope == SealScope::kEverything || open_rows() > limits_.open_rows;
@@ -186,7 +205,7 @@ std::optional<Sealed> EdgeEngine::seal(SealScope scope, SealWhen when) {
   Sealed sealed;
   std::vector<SliceRows*> slices;
   for (const std::unique_ptr<SliceRows>& slice : closed) slices.push_back(slice.get());
-  put_rows(slices, sealed);
+  put_rows(slices, take);
   std::vector<RawSamples*> raw;
   for (const auto& shard : shards_) raw.push_back(&shard->raw());
   sealed.raw = RawSamples::take(raw, kRawBatchSamples);

@@ -1,5 +1,6 @@
 // What is kept of the engine, and its restoration.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -262,17 +263,23 @@ struct EdgeEngine::OwnRow {
 };
 
 // Copies rows that the shards keep, and own ones, whose order becomes that of their groups; canonical.
-model::PartialRows EdgeEngine::copy_rows(std::vector<OwnRow>& own, RowOrder::Which which) const {
+void EdgeEngine::copy_rows(std::vector<OwnRow>& own, RowOrder::Which which, TakeOpen take) const {
   const auto before = [](const OwnRow& a, const OwnRow& b) { return a.group < b.group; };
   if (!std::is_sorted(own.begin(), own.end(), before)) std::sort(own.begin(), own.end(), before);
   std::vector<SliceRows*> slices;
   for (const auto& shard : shards_) shard->rows().slices(slices);
   const RowOrder order(slices, which);
   model::PartialRows rows;
-  rows.reserve(order.rows() + own.size());
+  rows.reserve(std::min(order.rows() + own.size(), model::kRowsOfPiece));
   // Fills the row, or a part that is then merged into it.
   const auto put = [&](model::GroupId group, Time slice, auto fill) {
-    if (rows.empty() || rows.back().group != group || rows.back().slice != slice) return fill(rows.emplace_back());
+    if (rows.empty() || rows.back().group != group || rows.back().slice != slice) {
+      if (rows.size() == model::kRowsOfPiece) {
+        take(rows);
+        rows.clear();
+      }
+      return fill(rows.emplace_back());
+    }
     model::PartialRow part;
     fill(part);
     rows.back().partial.merge(part.partial);
@@ -292,11 +299,11 @@ model::PartialRows EdgeEngine::copy_rows(std::vector<OwnRow>& own, RowOrder::Whi
     put(group, slice.start(), [&](model::PartialRow& out) { slice.copy_out(group, row, out); });
   });
   for (; next < own.size(); ++next) put_own(own[next]);
-  return rows;
+  if (!rows.empty()) take(rows);
 }
 
 // Those with a part that has changed somewhere, whole.
-model::PartialRows EdgeEngine::take_changed_rows(const std::vector<std::uint32_t>& changed_series) {
+void EdgeEngine::take_changed_rows(const std::vector<std::uint32_t>& changed_series, TakeOpen take) {
   std::vector<OwnRow> own;
   for (const std::uint32_t series : changed_series) {
     const Series& s = series_[series];
@@ -305,16 +312,14 @@ model::PartialRows EdgeEngine::take_changed_rows(const std::vector<std::uint32_t
     own.push_back({model::GroupId{s.slots}, series, tallies_[series].to - streams_[stream].slice});
     for (const auto& shard : shards_) shard->rows().mark_changed(stream, own.back().slice, own.back().group);
   }
-  model::PartialRows rows =
-      copy_rows(own, shards_.size() > 1 ? RowOrder::Which::kPartsOfChanged : RowOrder::Which::kChanged);
+  copy_rows(own, shards_.size() > 1 ? RowOrder::Which::kPartsOfChanged : RowOrder::Which::kChanged, take);
   std::vector<SliceRows*> slices;
   for (const auto& shard : shards_) shard->rows().slices(slices);
   for (SliceRows* slice : slices)
     if (slice->changed()) slice->forget_changes();
-  return rows;
 }
 
-model::PartialRows EdgeEngine::all_rows() {
+void EdgeEngine::all_rows(TakeOpen take) {
   std::vector<OwnRow> own;
   for (std::uint32_t series = 0; series < series_.size(); ++series) {
     const Series& s = series_[series];
@@ -326,10 +331,35 @@ model::PartialRows EdgeEngine::all_rows() {
           {model::GroupId{s.slots}, series, tallies_[series].to - streams_[metrics_[s.metric].streams.front()].slice});
   }
   collect();
-  return copy_rows(own, RowOrder::Which::kAll);
+  copy_rows(own, RowOrder::Which::kAll, take);
 }
 
+namespace {
+
+// Appends pieces to rows.
+auto appended_to(model::PartialRows& rows) {
+  return [&rows](model::PartialRows& piece) {
+    rows.insert(rows.end(), std::make_move_iterator(piece.begin()), std::make_move_iterator(piece.end()));
+  };
+}
+
+}  // namespace
+
 EdgeState EdgeEngine::take_changes() {
+  model::PartialRows open;
+  EdgeState state = take_changes(appended_to(open));
+  state.open = std::move(open);
+  return state;
+}
+
+EdgeState EdgeEngine::snapshot() {
+  model::PartialRows open;
+  EdgeState state = snapshot(appended_to(open));
+  state.open = std::move(open);
+  return state;
+}
+
+EdgeState EdgeEngine::take_changes(TakeOpen take) {
   publish();
   EdgeState state;
   list_names(state, known_series_, known_groups_);
@@ -342,7 +372,7 @@ EdgeState EdgeEngine::take_changes() {
   for (const auto& shard : shards_) shard->take_changed_series(changed);
   collect();
   if (!std::is_sorted(changed.begin(), changed.end())) std::sort(changed.begin(), changed.end());
-  state.open = take_changed_rows(changed);
+  take_changed_rows(changed, take);
   state.series.reserve(changed.size());
   for (const std::uint32_t series : changed) state.series.push_back(state_of(series));
   for (Input& input : inputs_)
@@ -358,11 +388,11 @@ EdgeState EdgeEngine::take_changes() {
   return state;
 }
 
-EdgeState EdgeEngine::snapshot() {
+EdgeState EdgeEngine::snapshot(TakeOpen take) {
   EdgeState state;
   state.snapshot = true;
   list_names(state, 0, 0);
-  state.open = all_rows();
+  all_rows(take);
   for (std::uint32_t series = 0; series < series_.size(); ++series)
     if (tallies_[series].watermark != model::kMinTime || series_[series].held != 0)
       state.series.push_back(state_of(series));
