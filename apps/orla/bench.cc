@@ -91,19 +91,22 @@ absl::StatusOr<std::vector<BenchRun>> measure(const BenchOptions& options,
   const base::SystemClock clock;
   std::vector<BenchRun> runs;
   double measured = 0;
+  BenchRun run;
   const Timed timed = [&](const std::function<absl::Status()>& work) {
     const base::SteadyTime begin = clock.steady_now();
     const std::chrono::nanoseconds cpu_begin = base::process_cpu_time();
     const absl::Status status = work();
     const std::chrono::nanoseconds cpu = base::process_cpu_time() - cpu_begin;
-    runs.push_back({seconds_of(clock.steady_now() - begin), seconds_of(cpu)});
-    measured += runs.back().seconds;
+    run.seconds += seconds_of(clock.steady_now() - begin);
+    run.cpu_seconds += seconds_of(cpu);
     return status;
   };
   while (runs.size() < kLeastBenchRuns || measured < options.seconds) {
-    const std::size_t before = runs.size();
+    run = {};
     if (absl::Status status = once(timed); !status.ok()) return status;
-    if (runs.size() != before + 1) return absl::InternalError("a run was not measured exactly once");
+    if (run.seconds <= 0) return absl::InternalError("a run was not measured");
+    runs.push_back(run);
+    measured += run.seconds;
   }
   return runs;
 }

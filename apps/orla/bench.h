@@ -41,7 +41,7 @@ struct BenchRun {
 };
 inline constexpr std::size_t kLeastBenchRuns = 3;
 // Runs `once` at least kLeastBenchRuns times, and again until options.seconds have passed. `once` prepares, calls
-// `timed` exactly once with what is to be measured, and may then check its result.
+// `timed` with what is to be measured, once or several times, which are added up, and may then check its result.
 using Timed = std::function<absl::Status(const std::function<absl::Status()>& work)>;
 absl::StatusOr<std::vector<BenchRun>> measure(const BenchOptions& options,
                                               const std::function<absl::Status(const Timed& timed)>& once);

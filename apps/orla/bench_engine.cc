@@ -41,12 +41,14 @@ class Repeated {
     for (std::uint32_t plug = 0; plug < load.plugs; ++plug)
       batches_.front().new_series.push_back({"load", {{"plug", fmt::format("{}", plug)}}});
   }
-  std::vector<model::InputBatch>& batches() { return batches_; }
+  const std::vector<model::InputBatch>& batches() const { return batches_; }
   std::uint64_t samples() const { return samples_; }
-  static void move_on(model::InputBatch& batch) {
-    batch.new_series.clear();
-    for (model::Time& time : batch.samples.times) time += std::chrono::seconds(kWindow);
-    for (model::Batch::Pace& pace : batch.samples.paces) pace.start += std::chrono::seconds(kWindow);
+  void move_on() {
+    for (model::InputBatch& batch : batches_) {
+      batch.new_series.clear();
+      for (model::Time& time : batch.samples.times) time += std::chrono::seconds(kWindow);
+      for (model::Batch::Pace& pace : batch.samples.paces) pace.start += std::chrono::seconds(kWindow);
+    }
   }
 
  private:
@@ -117,20 +119,24 @@ absl::StatusOr<EngineRuns> run_engine(LadderLoad load, const BenchOptions& optio
                                  : load.order == LadderOrder::kSorted ? kSamplesSorted
                                                                       : kSamplesRandom;
     const std::uint64_t cycles = std::max<std::uint64_t>(2, wanted / repeated.samples());
-    const absl::Status status = timed([&]() -> absl::Status {
-      std::uint64_t since_commit = 0;
-      for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
-        for (model::InputBatch& batch : repeated.batches()) {
-          if (absl::Status applied = engine.apply(0, batch, model::Time{}); !applied.ok()) return applied;
-          Repeated::move_on(batch);
-          since_commit += batch.received;
-          if (since_commit < kCommitSamples) continue;
-          since_commit = 0;
-          if (auto part = engine.seal(stream::SealScope::kPublished, stream::SealWhen::kSomethingNew))
-            sealed.push_back(std::move(part->rows));
-          engine.take_changes();
-        }
+    std::uint64_t since_commit = 0;
+    const auto window = [&]() -> absl::Status {
+      for (const model::InputBatch& batch : repeated.batches()) {
+        if (absl::Status applied = engine.apply(0, batch, model::Time{}); !applied.ok()) return applied;
+        since_commit += batch.received;
+        if (since_commit < kCommitSamples) continue;
+        since_commit = 0;
+        if (auto part = engine.seal(stream::SealScope::kPublished, stream::SealWhen::kSomethingNew))
+          sealed.push_back(std::move(part->rows));
+        engine.take_changes();
       }
+      return absl::OkStatus();
+    };
+    for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
+      if (absl::Status status = timed(window); !status.ok()) return status;
+      repeated.move_on();
+    }
+    const absl::Status status = timed([&] {
       engine.end_input(0);
       if (auto part = engine.seal(stream::SealScope::kEverything, stream::SealWhen::kAlways))
         sealed.push_back(std::move(part->rows));
