@@ -98,7 +98,7 @@ double clamp(double value) { return std::max(-1.0, std::min(value, 1.0)); }
 // "XD" is all letters, and those are never looked up.
 std::optional<double> polarity_of_emoticon(std::string_view text) {
   std::optional<double> found;
-  if (text.size() > 8 || text == "xd") return found;
+  if (text.empty() || text.size() > 8 || text == "xd" || !begins_emoticon(text.front())) return found;
   std::string lowered;
   find_emoticon([&](std::string_view emoticon, double polarity) {
     lower(emoticon, lowered);

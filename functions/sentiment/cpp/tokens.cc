@@ -1,6 +1,7 @@
 #include "tokens.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <string>
@@ -17,6 +18,16 @@ struct Emoticon {
 constexpr Emoticon kEmoticons[] = {
 #include "../lexicon/emoticons.inc"
 };
+
+constexpr std::array<bool, 256> kEmoticonBegins = [] {
+  std::array<bool, 256> begins{};
+  for (const Emoticon& emoticon : kEmoticons) {
+    const char first = emoticon.text[0];
+    begins[static_cast<unsigned char>(first)] = true;
+    if (first >= 'A' && first <= 'Z') begins[static_cast<unsigned char>(first - 'A' + 'a')] = true;
+  }
+  return begins;
+}();
 
 // Split off a word's beginning and end. A period is handled on its own: abbreviations keep it.
 constexpr std::string_view kMarks = ",;:!?()[]{}`'\"@#$^&*+-|=~_";
@@ -177,11 +188,13 @@ std::string joined(std::string_view sentence) {
   const std::string_view rest = with_irony;
   for (std::size_t i = 0; i < rest.size();) {
     std::size_t used = 0;
-    find_emoticon([&](std::string_view emoticon, double) {
-      if (emoticon[0] == rest[i]) used = spelled(rest.substr(i), emoticon);
-      if (used > 0) out += emoticon;
-      return used > 0;
-    });
+    if (begins_emoticon(rest[i])) {
+      find_emoticon([&](std::string_view emoticon, double) {
+        if (emoticon[0] == rest[i]) used = spelled(rest.substr(i), emoticon);
+        if (used > 0) out += emoticon;
+        return used > 0;
+      });
+    }
     if (used == 0) out += rest[i];
     i += std::max<std::size_t>(used, 1);
   }
@@ -189,6 +202,8 @@ std::string joined(std::string_view sentence) {
 }
 
 }  // namespace
+
+bool begins_emoticon(char byte) { return kEmoticonBegins[static_cast<unsigned char>(byte)]; }
 
 bool find_emoticon(const std::function<bool(std::string_view, double)>& take) {
   return std::any_of(std::begin(kEmoticons), std::end(kEmoticons),
