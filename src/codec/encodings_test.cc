@@ -279,6 +279,25 @@ TEST(Npy, SaysWhatItDoesNotRead) {
   EXPECT_THAT(problem("(1, 1)", "(1, 2)"), testing::HasSubstr("shape"));
 }
 
+// JSON's members have no order, and programs write them in others.
+TEST(JsonMatrix, IsReadInAnyOrder) {
+  Matrix back;
+  const auto problem = [&](std::string_view text) { return std::string(decode_matrix_json(text, back).message()); };
+  for (const std::string_view text : {R"({"rows":1,"columns":2,"type":"i8","elements":[7,-8]})",
+                                      R"({ "columns": 2, "elements": [7, -8], "rows": 1, "type": "i8" })",
+                                      R"({"elements":[7,-8],"type":"i8","columns":2,"rows":1})"}) {
+    EXPECT_EQ(problem(text), "") << text;
+    EXPECT_EQ(back.rows, 1U);
+    EXPECT_EQ(back.columns, 2U);
+    EXPECT_EQ(std::get<std::vector<std::int64_t>>(back.elements), (std::vector<std::int64_t>{7, -8}));
+  }
+  EXPECT_THAT(problem(R"({"elements":[7,1.5],"type":"i8","columns":2,"rows":1})"), testing::HasSubstr("at byte 16"));
+  EXPECT_THAT(problem(R"({"elements":[7,-8],"type":"i8","columns":2,"rows":2})"), testing::HasSubstr("elements"));
+  EXPECT_THAT(problem(R"({"rows":1,"rows":1,"columns":1,"type":"f8","elements":[1]})"), testing::HasSubstr("twice"));
+  EXPECT_THAT(problem(R"({"elements":[1,"type":"f8"})"), testing::HasSubstr("no end"));
+  EXPECT_NE(problem(R"({"rows":1,"columns":1,"elements":[1]})"), "");
+}
+
 std::string json_of(const Batch& batch) {
   std::string bytes;
   EXPECT_TRUE(make_json_codec()->encode(batch, bytes).ok());

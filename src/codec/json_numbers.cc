@@ -184,6 +184,14 @@ void JsonReader::finish() {
   if (next_ != end_) fail("there is more text behind the value");
 }
 
+void JsonReader::skip_array() {
+  expect('[');
+  if (failed()) return;
+  const void* end = left() == 0 ? nullptr : std::memchr(next_, ']', left());
+  if (end == nullptr) return fail("an array has no end");
+  next_ = static_cast<const char*>(end) + 1;
+}
+
 bool JsonReader::read_integer(std::int64_t& number) {
   const char* p = next_;
   if (p != end_ && *p == '-') ++p;

@@ -46,6 +46,8 @@ class JsonReader {
   void array(std::vector<float>& numbers);
   void array(std::vector<std::int64_t>& numbers);
   void array_of_decimals(int decimals, std::vector<std::int32_t>& integers);
+  // Past an array of numbers, whose elements are not looked at.
+  void skip_array();
 
   void fail(const char* what);
 

@@ -33,7 +33,7 @@ inline constexpr std::size_t kMaxMatrixElements = std::size_t{1} << 27;
 absl::Status encode_npy(const Matrix& matrix, std::string& out);
 absl::Status decode_npy(std::string_view bytes, Matrix& out);
 
-// {"rows":2,"columns":3,"type":"f8","elements":[...]}, in this order; type "f8", "f4" or "i8"; numbers as in
+// {"rows":2,"columns":3,"type":"f8","elements":[...]}, read in any order; type "f8", "f4" or "i8"; numbers as in
 // json_numbers.h.
 absl::Status encode_matrix_json(const Matrix& matrix, std::string& out);
 absl::Status decode_matrix_json(std::string_view bytes, Matrix& out);

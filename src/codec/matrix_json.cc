@@ -1,4 +1,6 @@
 // The format is in matrix.h.
+#include <optional>
+
 #include "codec/json_numbers.h"
 #include "codec/matrix.h"
 #include "fmt/format.h"
@@ -7,32 +9,60 @@ namespace orla::codec {
 
 namespace {
 
-void read(JsonReader& json, Matrix& out) {
-  json.expect('{');
-  json.expect("\"rows\"");
-  json.expect(':');
-  out.rows = static_cast<std::size_t>(json.integer(0, kMaxMatrixElements));
-  json.expect(',');
-  json.expect("\"columns\"");
-  json.expect(':');
-  out.columns = static_cast<std::size_t>(json.integer(0, kMaxMatrixElements));
-  json.expect(',');
-  json.expect("\"type\"");
-  json.expect(':');
+enum Member : unsigned { kRows = 1, kColumns = 2, kType = 4, kElements = 8 };
+
+void read_type(JsonReader& json, Matrix::Elements& elements) {
   if (json.take("\"f4\"")) {
-    out.elements.emplace<std::vector<float>>();
+    elements.emplace<std::vector<float>>();
   } else if (json.take("\"i8\"")) {
-    out.elements.emplace<std::vector<std::int64_t>>();
+    elements.emplace<std::vector<std::int64_t>>();
   } else {
     json.expect("\"f8\"");
-    out.elements.emplace<std::vector<double>>();
+    elements.emplace<std::vector<double>>();
   }
-  json.expect(',');
-  json.expect("\"elements\"");
-  json.expect(':');
-  std::visit([&](auto& elements) { json.array(elements); }, out.elements);
+}
+
+void read_elements(JsonReader& json, Matrix::Elements& elements) {
+  std::visit([&](auto& numbers) { json.array(numbers); }, elements);
+}
+
+void read(JsonReader& json, Matrix& out) {
+  unsigned seen = 0;
+  const auto begin = [&](Member member) {
+    if ((seen & member) != 0) json.fail("found a member twice");
+    seen |= member;
+    json.expect(':');
+  };
+  std::optional<JsonReader> elements;  // where they begin, when their type comes behind them
+  json.expect('{');
+  for (int i = 0; i < 4 && !json.failed(); ++i) {
+    if (i > 0) json.expect(',');
+    if (json.take("\"rows\"")) {
+      begin(kRows);
+      out.rows = static_cast<std::size_t>(json.integer(0, kMaxMatrixElements));
+    } else if (json.take("\"columns\"")) {
+      begin(kColumns);
+      out.columns = static_cast<std::size_t>(json.integer(0, kMaxMatrixElements));
+    } else if (json.take("\"type\"")) {
+      begin(kType);
+      read_type(json, out.elements);
+    } else {
+      json.expect("\"elements\"");
+      begin(kElements);
+      if ((seen & kType) != 0) {
+        read_elements(json, out.elements);
+      } else {
+        elements = json;
+        json.skip_array();
+      }
+    }
+  }
   json.expect('}');
   json.finish();
+  if (elements && !json.failed()) {
+    read_elements(*elements, out.elements);
+    if (elements->failed()) json = *elements;
+  }
   if (out.size() != out.rows * out.columns) json.fail("rows * columns is another number than that of elements");
 }
 
