@@ -113,19 +113,48 @@ AttemptResult AsyncAttempt::result(const function::InvokeResult& end) {
   return result;
 }
 
-Callback make_callback(const store::QueuedCall& call, AttemptResult result, std::uint32_t most_attempts) {
+Verdict judge(const store::QueuedCall& call, const AttemptResult& result,
+              const std::optional<function::RetryOptions>& options, base::WallTime now, base::Random& random) {
+  Verdict verdict;
+  verdict.status = result.attempt.status;
+  verdict.error = result.message;
+  if (result.what == AttemptResult::What::kCancelled) {
+    verdict.what = Verdict::What::kGone;
+    return verdict;
+  }
+  if (result.what == AttemptResult::What::kNotMade) {
+    verdict.what = Verdict::What::kAsBefore;
+    return verdict;
+  }
+  const function::RetryOptions retry = options.value_or(function::RetryOptions{});
+  verdict.attempts = retry.attempts;
+  if (verdict.status >= 300 && function::is_retried(retry, result.attempt)) {
+    verdict.what = Verdict::What::kAgain;
+    verdict.due = now + function::wait_after(retry, result.attempt, now, random);
+    return verdict;
+  }
+  // Dead: its function is gone, or the last attempt ended like those that are tried again.
+  function::Attempt first = result.attempt;
+  first.number = 0;
+  const bool in_vain = verdict.status >= 300 && (!options || function::is_retried(retry, first));
+  verdict.what = in_vain ? Verdict::What::kDead : Verdict::What::kOver;
+  verdict.callback = !call.callback.empty();
+  return verdict;
+}
+
+Callback make_callback(store::AnsweredCall call) {
   Callback callback;
-  callback.url = call.callback;
-  callback.body = std::move(result.body);
-  for (auto& header : result.headers)
+  callback.url = std::move(call.callback);
+  callback.body = std::move(call.answer.body);
+  for (auto& header : call.answer.headers)
     if (!is_left_out(header.first)) callback.headers.push_back(std::move(header));
   callback.headers.emplace_back("User-Agent", fmt::format("orla/{}", base::Version()));
-  callback.headers.emplace_back("X-Call-Id", call.id);
-  callback.headers.emplace_back("X-Duration-Seconds", fmt::format("{:.6f}", result.seconds));
-  callback.headers.emplace_back("X-Function-Status", fmt::format("{}", result.attempt.status));
-  callback.headers.emplace_back("X-Function-Name", call.function);
-  callback.headers.emplace_back("X-Retry", fmt::format("{}", call.attempts - 1));
-  callback.headers.emplace_back("X-Retry-Max", fmt::format("{}", most_attempts));
+  callback.headers.emplace_back("X-Call-Id", std::move(call.id));
+  callback.headers.emplace_back("X-Duration-Seconds", fmt::format("{:.6f}", call.answer.seconds));
+  callback.headers.emplace_back("X-Function-Status", fmt::format("{}", call.answer.status));
+  callback.headers.emplace_back("X-Function-Name", std::move(call.function));
+  callback.headers.emplace_back("X-Retry", fmt::format("{}", std::max(call.attempts, 1u) - 1));
+  callback.headers.emplace_back("X-Retry-Max", fmt::format("{}", call.answer.most_attempts));
   return callback;
 }
 

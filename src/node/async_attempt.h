@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "base/clock.h"
+#include "base/random.h"
 #include "function/invocation.h"
 #include "function/retry_policy.h"
 #include "node/callback_sender.h"
@@ -29,6 +30,19 @@ struct AttemptResult {
   std::string message;  // for the dead letter
   double seconds = 0;
 };
+
+// What becomes of a call after an attempt.
+struct Verdict {
+  enum class What : std::uint8_t { kOver, kAgain, kAsBefore, kDead, kGone } what = What::kOver;
+  base::WallTime due{};
+  int status = 0;
+  std::string error;
+  bool callback = false;  // is to be made first
+  std::uint32_t attempts = 1;
+};
+// `options`: of its function; none when that is gone.
+Verdict judge(const store::QueuedCall& call, const AttemptResult& result,
+              const std::optional<function::RetryOptions>& options, base::WallTime now, base::Random& random);
 
 // Kept alive by its desk and by the host until it has ended.
 class AsyncAttempt {
@@ -80,6 +94,6 @@ class AsyncAttempt {
 };
 
 // What is sent to the call's callback.
-Callback make_callback(const store::QueuedCall& call, AttemptResult result, std::uint32_t most_attempts);
+Callback make_callback(store::AnsweredCall call);
 
 }  // namespace orla::node

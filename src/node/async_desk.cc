@@ -25,13 +25,20 @@ namespace orla::node {
 namespace {
 
 using function::FunctionKey;
+using store::AnsweredCall;
 using store::CallQueue;
 using store::QueuedCall;
 
 // Between two tries to write when the disk does not take it.
-constexpr std::chrono::seconds kDiskPause{1};
+constexpr std::chrono::milliseconds kDiskPause{1'000};
+// At the end of the desk; what is not written then is made again after the next start.
+constexpr std::chrono::milliseconds kLastPause{200};
+constexpr int kLastTries = 5;
 // Between two looks at what is due while functions are at their limits.
 constexpr std::chrono::seconds kLimitPause{1};
+
+// What is tried again; else it is known how the change ended.
+bool is_of_the_disk(const absl::Status& status) { return !status.ok() && !absl::IsNotFound(status); }
 
 class Desk final : public AsyncDesk {
  public:
@@ -42,10 +49,8 @@ class Desk final : public AsyncDesk {
         clock_(clock),
         log_(log),
         queue_(std::move(queue)),
-        sender_(std::make_unique<CallbackSender>(
-            CallbackSettings{settings_.callbacks, settings_.limits.callback_threads, settings_.limits.callback_attempts,
-                             settings_.limits.callback_wait, settings_.limits.callback_timeout},
-            clock)),
+        sender_(std::make_unique<CallbackSender>(CallbackSettings{
+            settings_.callbacks, settings_.limits.callback_threads, settings_.limits.callback_timeout})),
         thread_([this] { run(); }) {}
 
   ~Desk() override {
@@ -60,7 +65,7 @@ class Desk final : public AsyncDesk {
     }
     wake_.notify_all();
     thread_.join();
-    // Callbacks on their way are waited for; calls whose callback has not begun stay leased, and run again.
+    // Callbacks on their way are waited for; the others are made after the next start.
     sender_.reset();
     if (!changes_.empty()) work_off(std::exchange(changes_, {}));
   }
@@ -169,6 +174,7 @@ class Desk final : public AsyncDesk {
   void run() {
     tell_lengths();
     std::optional<base::WallTime> due = clock_.wall_now();
+    int last_tries = 0;
     for (;;) {
       std::deque<Change> changes;
       {
@@ -181,7 +187,7 @@ class Desk final : public AsyncDesk {
           if (wait > std::chrono::nanoseconds::zero())
             wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(wait, std::chrono::minutes(1)), something);
         }
-        if (stopping_ && changes_.empty()) return;
+        if (stopping_ && (changes_.empty() || ++last_tries > kLastTries)) return;
         changes.swap(changes_);
       }
       due = work_off(std::move(changes));
@@ -192,31 +198,39 @@ class Desk final : public AsyncDesk {
   std::optional<base::WallTime> work_off(std::deque<Change> changes) {
     std::vector<absl::Status> applied(changes.size(), absl::OkStatus());
     std::vector<QueuedCall> leased;
+    std::vector<AnsweredCall> answered;
     absl::Status status = queue_->begin();
     if (status.ok()) {
       for (std::size_t i = 0; i < changes.size(); ++i) applied[i] = changes[i].apply();
-      const absl::Status found = lease(leased);
+      absl::Status found = lease(leased);
+      found.Update(lease_answered(answered));
       if (!found.ok()) log_.error("calls for later: {}", base::message(found));
       status = queue_->commit();
     }
     if (!status.ok()) {
       log_.error("calls for later: {}", base::message(status));
       leased.clear();
+      answered.clear();
     }
+    bool room = status.ok();
     for (std::size_t i = 0; i < changes.size(); ++i) {
       Change& change = changes[i];
-      if (!status.ok() && change.until_it_is_done) {
+      const absl::Status& done = status.ok() ? applied[i] : status;
+      if (change.until_it_is_done && is_of_the_disk(done)) {
+        room = false;
         const std::lock_guard lock(mutex_);
         changes_.push_back(std::move(change));
       } else if (change.after) {
-        change.after(status.ok() ? applied[i] : status);
+        change.after(done);
       }
     }
     for (QueuedCall& call : leased) start(std::move(call));
+    for (AnsweredCall& call : answered) call_back(std::move(call));
     tell_lengths();
-    if (!status.ok()) {
+    if (!room) {
       std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, kDiskPause, [this] { return stopping_; });
+      wake_.wait_for(lock, stopping_ ? kLastPause : kDiskPause,
+                     [this, before = stopping_] { return stopping_ != before; });
       return clock_.wall_now();
     }
     return next_look();
@@ -226,11 +240,15 @@ class Desk final : public AsyncDesk {
     const absl::StatusOr<std::optional<base::WallTime>> due = queue_->next_due();
     const base::WallTime now = clock_.wall_now();
     if (!due.ok()) return now + kDiskPause;
-    if (!*due || is_resting()) return std::nullopt;
+    if (!*due) return std::nullopt;
     // What is due and was not leased waits for others to end.
     return **due > now ? **due : now + kLimitPause;
   }
 
+  bool is_stopping() const {
+    const std::lock_guard lock(mutex_);
+    return stopping_;
+  }
   bool is_resting() const {
     const std::lock_guard lock(mutex_);
     return resting_;
@@ -260,6 +278,16 @@ class Desk final : public AsyncDesk {
     return absl::OkStatus();
   }
 
+  // Of the queue's thread, as long as it lives: the sender may be gone after that.
+  absl::Status lease_answered(std::vector<AnsweredCall>& answered) {
+    const std::size_t most = settings_.limits.callbacks_in_memory;
+    if (is_stopping() || calling_back_ >= most || queue_->answered_count() == calling_back_) return absl::OkStatus();
+    absl::StatusOr<std::vector<AnsweredCall>> some = queue_->lease_answered(clock_.wall_now(), most - calling_back_);
+    if (!some.ok()) return some.status();
+    answered = *std::move(some);
+    return absl::OkStatus();
+  }
+
   std::size_t running_of(const std::string& function) const {
     const auto found = running_of_.find(function);
     return found == running_of_.end() ? 0 : found->second;
@@ -286,19 +314,14 @@ class Desk final : public AsyncDesk {
       host_.count(function::key_of(attempt->call().function), result.attempt.status, result.seconds);
     if (result.what == AttemptResult::What::kNotMade) rest();
     auto shared = std::make_shared<AttemptResult>(std::move(result));
-    auto verdict = std::make_shared<Verdict>();
+    auto verdict = std::make_shared<std::optional<Verdict>>();
     Change change;
     change.apply = [this, attempt, shared, verdict] {
-      *verdict = judge(*attempt, *shared);
-      return verdict->callback ? absl::OkStatus() : settle(attempt->call().id, *verdict);
+      // Once, however often the disk refuses: what was judged is kept.
+      if (!*verdict) *verdict = judge_attempt(*attempt, *shared);
+      return settle(attempt->call().id, **verdict, *shared);
     };
-    change.after = [this, attempt, shared, verdict](const absl::Status& /*status*/) {
-      if (verdict->callback) {
-        call_back(attempt, std::move(*shared), *verdict);
-      } else {
-        let_go(*attempt);
-      }
-    };
+    change.after = [this, attempt](const absl::Status& /*status*/) { let_go(*attempt); };
     change.until_it_is_done = true;
     // The queue's thread may end this desk's life only after the change is in.
     const std::lock_guard lock(mutex_);
@@ -308,82 +331,65 @@ class Desk final : public AsyncDesk {
     ended_.notify_all();
   }
 
-  // What becomes of the call.
-  struct Verdict {
-    enum class What : std::uint8_t { kOver, kAgain, kAsBefore, kDead, kGone } what = What::kOver;
-    base::WallTime due{};
-    int status = 0;
-    std::string error;
-    bool callback = false;  // is to be sent first
-    std::uint32_t attempts = 1;
-  };
-
-  Verdict judge(const AsyncAttempt& attempt, const AttemptResult& result) {
-    Verdict verdict;
-    verdict.status = result.attempt.status;
-    verdict.error = result.message;
-    if (result.what == AttemptResult::What::kCancelled) {
-      verdict.what = Verdict::What::kGone;
-      return verdict;
-    }
-    if (result.what == AttemptResult::What::kNotMade) {
-      verdict.what = Verdict::What::kAsBefore;
-      return verdict;
-    }
-    function::RetryOptions options;
+  Verdict judge_attempt(const AsyncAttempt& attempt, const AttemptResult& result) {
     const std::optional<function::FunctionStatus> function =
-        verdict.status < 300 ? std::nullopt : host_.find(function::key_of(attempt.call().function), false);
+        host_.find(function::key_of(attempt.call().function), false);
+    std::optional<function::RetryOptions> options;
     if (function) options = function::read_retry_options(function->spec.annotations).value_or(function::RetryOptions{});
-    verdict.attempts = options.attempts;
-    {
-      const std::lock_guard lock(mutex_);
-      ++counts_.attempts;
-    }
-    if (function::is_retried(options, result.attempt)) {
-      const base::WallTime now = clock_.wall_now();
-      verdict.what = Verdict::What::kAgain;
-      verdict.due = now + function::wait_after(options, result.attempt, now, random_);
-      const std::lock_guard lock(mutex_);
-      ++counts_.retries;
-      return verdict;
-    }
-    // Dead: its function is gone, or the last attempt ended like those that are tried again.
-    function::Attempt first = result.attempt;
-    first.number = 0;
-    const bool in_vain = (verdict.status >= 300 && !function) || function::is_retried(options, first);
-    verdict.what = in_vain ? Verdict::What::kDead : Verdict::What::kOver;
-    verdict.callback = !attempt.call().callback.empty();
+    const Verdict verdict = judge(attempt.call(), result, options, clock_.wall_now(), random_);
+    if (result.what != AttemptResult::What::kEnded) return verdict;
+    const std::lock_guard lock(mutex_);
+    ++counts_.attempts;
+    if (verdict.what == Verdict::What::kAgain) ++counts_.retries;
     return verdict;
   }
 
-  absl::Status settle(const std::string& id, const Verdict& verdict) {
+  absl::Status settle(const std::string& id, const Verdict& verdict, const AttemptResult& result) {
+    const base::WallTime now = clock_.wall_now();
+    if (verdict.callback)
+      return queue_->answer(
+          id,
+          {verdict.status, result.headers, result.body, result.seconds, verdict.attempts,
+           verdict.what == Verdict::What::kDead ? store::CallAnswer::Then::kDead : store::CallAnswer::Then::kOver,
+           verdict.error},
+          now);
     switch (verdict.what) {
       case Verdict::What::kOver:
         return queue_->finish(id);
       case Verdict::What::kAgain:
         return queue_->retry(id, verdict.due);
       case Verdict::What::kAsBefore:
-        return queue_->give_back(id, clock_.wall_now());
+        return queue_->give_back(id, now);
       case Verdict::What::kDead:
-        return queue_->bury(id, verdict.status, verdict.error, clock_.wall_now());
+        return queue_->bury(id, verdict.status, verdict.error, now);
       case Verdict::What::kGone:
         break;
     }
     return absl::OkStatus();
   }
 
-  void call_back(const std::shared_ptr<AsyncAttempt>& attempt, AttemptResult result, const Verdict& verdict) {
-    Callback callback = make_callback(attempt->call(), std::move(result), verdict.attempts);
-    callback.done = [this, attempt, verdict](const absl::Status& status) {
-      if (!status.ok()) {
-        log_.warn("call {} of {}: the callback was given up: {}", attempt->call().id, attempt->call().function,
-                  base::message(status));
+  void call_back(AnsweredCall call) {
+    ++calling_back_;
+    const std::string id = call.id;
+    const std::string function = call.function;
+    const std::uint32_t tries = call.tries;
+    Callback callback = make_callback(std::move(call));
+    callback.done = [this, id, function, tries](const absl::Status& status) {
+      const bool again = !status.ok() && !absl::IsInvalidArgument(status) && !absl::IsPermissionDenied(status) &&
+                         tries < settings_.limits.callback_attempts;
+      if (!status.ok() && !again) {
+        log_.warn("call {} of {}: the callback was given up: {}", id, function, base::message(status));
         const std::lock_guard lock(mutex_);
         ++counts_.callbacks_failed;
       }
       Change change;
-      change.apply = [this, attempt, verdict] { return settle(attempt->call().id, verdict); };
-      change.after = [this, attempt](const absl::Status& /*status*/) { let_go(*attempt); };
+      change.apply = [this, id, tries, again] {
+        const base::WallTime now = clock_.wall_now();
+        if (!again) return queue_->called_back(id, now);
+        const std::uint32_t doubled = std::min<std::uint32_t>(tries - 1, 16);
+        return queue_->call_back_again(id, now + settings_.limits.callback_wait * (std::int64_t{1} << doubled));
+      };
+      change.after = [this](const absl::Status& /*status*/) { --calling_back_; };
       change.until_it_is_done = true;
       post(std::move(change));
     };
@@ -414,6 +420,7 @@ class Desk final : public AsyncDesk {
     for (const auto& [function, calls] : told) host_.set_queue_length(function::key_of(function), 0);
     const std::lock_guard lock(mutex_);
     counts_.waiting = waiting;
+    counts_.answered = queue_->answered_count();
     counts_.dead = queue_->dead_count();
     counts_.accepted = accepted_;
   }
@@ -427,6 +434,7 @@ class Desk final : public AsyncDesk {
   std::unique_ptr<CallQueue> queue_;
   std::map<std::string, std::shared_ptr<AsyncAttempt>> running_;  // by call id
   std::map<std::string, std::size_t> running_of_;                 // by function
+  std::size_t calling_back_ = 0;                                  // handed to the sender
   std::map<std::string, std::uint64_t, std::less<>> told_;
   std::string last_leased_;
   std::uint64_t accepted_ = 0;
@@ -450,6 +458,8 @@ class Desk final : public AsyncDesk {
 std::string async_metrics(const AsyncCounts& counts) {
   MetricsWriter out;
   out.number("orla_async_waiting", "gauge", "Calls for later that are queued or run.", counts.waiting);
+  out.number("orla_async_callbacks_waiting", "gauge", "Calls for later that are over but for their callback.",
+             counts.answered);
   out.number("orla_async_dead", "gauge", "Calls for later that failed for good.", counts.dead);
   out.number("orla_async_accepted_total", "counter", "Calls for later that were acknowledged.", counts.accepted);
   out.number("orla_async_attempts_total", "counter", "Attempts that ended with a status.", counts.attempts);

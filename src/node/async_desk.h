@@ -1,8 +1,9 @@
 // Calls that are made later: accepted into a durable queue, made by this node's functions, tried again, called back.
 //
 // A call that is acknowledged runs at least once: it leaves the queue when its last attempt has ended and its callback,
-// if it wants one, was taken or given up. One thread owns the queue; whatever comes in while it commits shares the next
-// commit.
+// if it wants one, was taken or given up. What it answered is on disk before it is called back, so that only the
+// callback is made again after a restart; a call that waits for its receiver takes no other's room. One thread owns the
+// queue; whatever comes in while it commits shares the next commit.
 #pragma once
 
 #include <chrono>
@@ -28,7 +29,8 @@ struct AsyncLimits {
   std::size_t running = 128;             // calls that run at a time
   std::size_t running_of_function = 64;  // the same of one function
   std::size_t answer_bytes = 16 << 20;   // of a response that is called back; a longer one is called back as an error
-  std::size_t callback_threads = 8;      // callbacks that are sent at a time
+  std::size_t callback_threads = 8;      // callbacks that are sent at a time; to one host half as many
+  std::size_t callbacks_in_memory = 64;  // taken from the queue to be sent
   std::uint32_t callback_attempts = 5;   // then it is given up, and logged
   std::chrono::nanoseconds callback_wait{
       std::chrono::seconds(1)};                        // before the second attempt; doubled for each further
@@ -45,7 +47,8 @@ struct AsyncSettings {
 };
 
 struct AsyncCounts {
-  std::uint64_t waiting = 0;  // and running
+  std::uint64_t waiting = 0;   // and running
+  std::uint64_t answered = 0;  // and not called back yet
   std::uint64_t dead = 0;
   std::uint64_t accepted = 0;          // since the start
   std::uint64_t attempts = 0;          // ended ones, since the start

@@ -22,6 +22,7 @@ using gateway_test::FakeHost;
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr std::chrono::seconds kPatience{20};
 
@@ -229,7 +230,36 @@ TEST_F(AsyncDeskTest, ACallBackThatNobodyTakesIsGivenUp) {
   settings_.limits.callback_attempts = 2;
   open();
   ASSERT_TRUE(accept("1", "http://127.0.0.1:1/").ok());
-  EXPECT_TRUE(becomes([&] { return desk_->counts().callbacks_failed == 1 && desk_->counts().waiting == 0; }));
+  EXPECT_TRUE(becomes([&] { return desk_->counts().callbacks_failed == 1 && desk_->counts().answered == 0; }));
+  EXPECT_EQ(desk_->counts().waiting, 0);
+}
+
+// Receivers that are away hold up no call, and are told after a restart what was answered before it.
+TEST_F(AsyncDeskTest, AnAnswerOutlivesItsDesk) {
+  std::atomic<int> made = 0;
+  add("f", [&](function::Invocation& call) { return answer(call, 200, {}, std::to_string(++made)); });
+  settings_.limits.running_of_function = 1;
+  settings_.limits.callbacks_in_memory = 1;
+  settings_.limits.callback_wait = milliseconds(200);
+  std::atomic<int> status = 503;
+  auto server = HttpServer::start("127.0.0.1:0", {}, [&](const HttpRequest& request) {
+    HttpResponse response;
+    response.status = status;
+    if (status == 200) heard_.add(request.body);
+    return response;
+  });
+  ASSERT_TRUE(server.ok()) << server.status();
+  open();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(accept(std::to_string(i), "http://" + (*server)->address() + "/").ok());
+  EXPECT_TRUE(becomes([&] { return made == 3 && desk_->counts().waiting == 0; }));
+  EXPECT_EQ(desk_->counts().answered, 3);
+  desk_.reset();
+  status = 200;
+  settings_.limits.callbacks_in_memory = 8;
+  open();
+  EXPECT_THAT(heard_.all(3), UnorderedElementsAre("1", "2", "3"));
+  EXPECT_TRUE(becomes([&] { return desk_->counts().answered == 0; }));
+  EXPECT_EQ(made, 3);
 }
 
 TEST_F(AsyncDeskTest, ARunningAndAQueuedCallCanBeCancelled) {

@@ -2,16 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "node/http_client.h"
 
 namespace orla::node {
 
 namespace {
-constexpr std::size_t kReplyBytes = 64 * 1024;  // nobody reads it
-}  // namespace
 
-CallbackSender::CallbackSender(CallbackSettings settings, const base::Clock& clock)
-    : settings_(std::move(settings)), clock_(clock) {}
+constexpr std::size_t kReplyBytes = 64 * 1024;  // nobody reads it
+
+// Of http://HOST/...
+std::string host_of(const std::string& url) {
+  const std::size_t slashes = url.find("//");
+  const std::size_t begin = slashes == std::string::npos ? 0 : slashes + 2;
+  return url.substr(begin, url.find_first_of("/?#", begin) - begin);
+}
+
+}  // namespace
 
 CallbackSender::~CallbackSender() {
   {
@@ -25,7 +33,7 @@ CallbackSender::~CallbackSender() {
 void CallbackSender::send(Callback callback) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
-  jobs_.emplace(clock_.steady_now(), Job{std::move(callback)});
+  waiting_.push_back(std::move(callback));
   if (idle_ == 0 && threads_.size() < settings_.threads) {
     threads_.emplace_back([this] { run(); });
   } else {
@@ -34,32 +42,28 @@ void CallbackSender::send(Callback callback) {
 }
 
 void CallbackSender::run() {
+  const std::size_t most_of_host = std::max<std::size_t>(1, settings_.threads / 2);
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const base::SteadyTime now = clock_.steady_now();
-    if (jobs_.empty() || jobs_.begin()->first > now) {
+    // One receiver that is slow leaves threads for the others.
+    const auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Callback& callback) {
+      const auto busy = busy_.find(host_of(callback.url));
+      return busy == busy_.end() || busy->second < most_of_host;
+    });
+    if (next == waiting_.end()) {
       ++idle_;
-      if (jobs_.empty()) {
-        wake_.wait(lock);
-      } else {
-        wake_.wait_for(lock, jobs_.begin()->first - now);
-      }
+      wake_.wait(lock);
       --idle_;
       continue;
     }
-    Job job = std::move(jobs_.extract(jobs_.begin()).mapped());
+    const Callback callback = std::move(*next);
+    waiting_.erase(next);
+    const std::string host = host_of(callback.url);
+    ++busy_[host];
     lock.unlock();
-    const absl::Status status = try_once(job.callback);
-    const bool again = !status.ok() && !absl::IsInvalidArgument(status) && !absl::IsPermissionDenied(status) &&
-                       job.attempt < settings_.attempts;
-    if (!again) job.callback.done(status);
+    callback.done(try_once(callback));
     lock.lock();
-    if (!again) continue;
-    const std::chrono::nanoseconds wait =
-        settings_.wait * (std::int64_t{1} << std::min<std::uint32_t>(job.attempt - 1, 16));
-    ++job.attempt;
-    jobs_.emplace(clock_.steady_now() + wait, std::move(job));
-    wake_.notify_one();
+    if (--busy_[host] == 0) busy_.erase(host);
   }
 }
 

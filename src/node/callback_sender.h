@@ -1,9 +1,10 @@
-// Sends callbacks on a few threads of its own; tries again those that are not taken.
+// Sends callbacks on a few threads of its own, each once.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "base/clock.h"
 #include "node/callbacks.h"
 
 namespace orla::node {
@@ -21,21 +21,19 @@ struct Callback {
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  std::function<void(const absl::Status&)> done;  // once: taken (any 2xx), or why it was given up
+  std::function<void(const absl::Status&)> done;  // once: taken (any 2xx), or why not
 };
 
 struct CallbackSettings {
   CallbackPolicy policy;
-  std::size_t threads = 8;
-  std::uint32_t attempts = 5;
-  std::chrono::nanoseconds wait{std::chrono::seconds(1)};  // before the second; doubled for each further
-  std::chrono::milliseconds timeout{10'000};               // for each step of one
+  std::size_t threads = 8;                    // half of them, at least one, for callbacks to one host
+  std::chrono::milliseconds timeout{10'000};  // for each step of one
 };
 
 // Thread-safe. The destructor waits for those being sent; the others' `done` does not run.
 class CallbackSender {
  public:
-  CallbackSender(CallbackSettings settings, const base::Clock& clock);
+  explicit CallbackSender(CallbackSettings settings) : settings_(std::move(settings)) {}
   ~CallbackSender();
   CallbackSender(const CallbackSender&) = delete;
   CallbackSender& operator=(const CallbackSender&) = delete;
@@ -43,19 +41,15 @@ class CallbackSender {
   void send(Callback callback);
 
  private:
-  struct Job {
-    Callback callback;
-    std::uint32_t attempt = 1;
-  };
   void run();
   absl::Status try_once(const Callback& callback) const;
 
   const CallbackSettings settings_;
-  const base::Clock& clock_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::multimap<base::SteadyTime, Job> jobs_;  // by when they are due
-  std::vector<std::thread> threads_;           // started as they are needed
+  std::list<Callback> waiting_;              // in order
+  std::map<std::string, std::size_t> busy_;  // how many are being sent, by host
+  std::vector<std::thread> threads_;         // started as they are needed
   std::size_t idle_ = 0;
   bool stopping_ = false;
 };

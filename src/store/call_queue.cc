@@ -23,9 +23,18 @@ CREATE INDEX calls_due ON calls(state, due);
 CREATE INDEX calls_of_function ON calls(state, function, due, number);
 CREATE TABLE over(number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
 )sql";
+// What calls ended with whose callback is not over; a file of version 1 may lack the table.
+constexpr const char* kAnswersSchema = R"sql(
+CREATE TABLE IF NOT EXISTS answers(
+  id TEXT PRIMARY KEY, status INTEGER NOT NULL, headers BLOB NOT NULL, body BLOB NOT NULL, seconds REAL NOT NULL,
+  most_attempts INTEGER NOT NULL, dead INTEGER NOT NULL, error TEXT NOT NULL, tries INTEGER NOT NULL,
+  bytes INTEGER NOT NULL);
+)sql";
 constexpr std::int64_t kWaiting = 0;
 constexpr std::int64_t kLeased = 1;
 constexpr std::int64_t kDead = 2;
+constexpr std::int64_t kAnswered = 3;    // waits to be called back
+constexpr std::int64_t kCalledBack = 4;  // is being called back
 
 std::int64_t number(base::WallTime time) { return time.time_since_epoch().count(); }
 base::WallTime time_of(std::int64_t number) { return base::WallTime(std::chrono::nanoseconds(number)); }
@@ -52,6 +61,11 @@ std::optional<std::vector<std::pair<std::string, std::string>>> headers_of(std::
   return headers;
 }
 
+// RESOURCE_EXHAUSTED says that a limit of the queue is reached; a full disk is another thing.
+absl::Status of_disk(absl::Status status) {
+  return absl::IsResourceExhausted(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 }  // namespace
 
 CallQueue::CallQueue(std::unique_ptr<Database> database, CallQueueLimits limits)
@@ -71,9 +85,11 @@ absl::StatusOr<std::unique_ptr<CallQueue>> CallQueue::open(const std::string& pa
 absl::Status CallQueue::set_up(Fsync fsync) {
   if (absl::Status status = database_->set_up_writer(fsync, 0); !status.ok()) return status;
   if (absl::Status status = create_or_check_version(*database_, kVersion, kSchema); !status.ok()) return status;
+  if (absl::Status status = database_->execute(kAnswersSchema); !status.ok()) return status;
   // Leases of a process that is gone.
-  if (absl::Status status =
-          database_->execute(fmt::format("UPDATE calls SET state={} WHERE state={}", kWaiting, kLeased));
+  if (absl::Status status = database_->execute(
+          fmt::format("UPDATE calls SET state={} WHERE state={}; UPDATE calls SET state={} WHERE state={}", kWaiting,
+                      kLeased, kAnswered, kCalledBack));
       !status.ok())
     return status;
   absl::Status status = prepare_all(
@@ -83,7 +99,7 @@ absl::Status CallQueue::set_up(Fsync fsync) {
         "VALUES(?1, ?2, 0, ?3, ?4, 0, ?5, ?6, ?7, ?8, ?9, ?10)"},
        {&over_, "SELECT 1 FROM over WHERE id=?1"},
        {&look_, "SELECT state, function, bytes FROM calls WHERE id=?1"},
-       {&wake_, "UPDATE calls SET due=?1 WHERE state=0 AND due>?2"},
+       {&wake_, "UPDATE calls SET due=?1 WHERE state IN (0, 3) AND due>?2"},
        {&due_,
         "SELECT id, function, path, query, headers, body, callback, accepted, attempts FROM calls "
         "WHERE state=0 AND function=?1 AND due<=?2 ORDER BY due, number LIMIT ?3"},
@@ -96,7 +112,21 @@ absl::Status CallQueue::set_up(Fsync fsync) {
         "SELECT id, function, attempts, status, error, accepted, died, length(body) FROM calls "
         "WHERE state=2 AND (?1='' OR function=?1) ORDER BY due, number LIMIT ?2"},
        {&replay_, "UPDATE calls SET state=0, due=?2, attempts=0 WHERE id=?1"},
-       {&next_, "SELECT min(due) FROM calls WHERE state=0"}});
+       {&next_,
+        "SELECT min(due) FROM (SELECT min(due) AS due FROM calls WHERE state=0 UNION ALL "
+        "SELECT min(due) AS due FROM calls WHERE state=3)"},
+       {&answer_,
+        "INSERT OR REPLACE INTO answers(id, status, headers, body, seconds, most_attempts, dead, error, tries, bytes) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9)"},
+       {&empty_, "UPDATE calls SET headers=x'', body=x'' WHERE id=?1"},
+       {&bytes_, "UPDATE calls SET bytes=?2 WHERE id=?1"},
+       {&answered_,
+        "SELECT id, function, callback, attempts, status, headers, body, seconds, most_attempts, dead, error, tries "
+        "FROM (SELECT id, function, callback, attempts, due, number FROM calls WHERE state=3 AND due<=?1 "
+        "ORDER BY due, number LIMIT ?2) JOIN answers USING(id) ORDER BY due, number"},
+       {&try_, "UPDATE answers SET tries=tries+1 WHERE id=?1"},
+       {&take_answer_, "SELECT dead, status, error, bytes FROM answers WHERE id=?1"},
+       {&forget_answer_, "DELETE FROM answers WHERE id=?1"}});
   if (!status.ok()) return status;
   absl::StatusOr<Counts> counts = count_all();
   if (counts.ok()) counts_ = *std::move(counts);
@@ -105,7 +135,7 @@ absl::Status CallQueue::set_up(Fsync fsync) {
 
 absl::StatusOr<CallQueue::Counts> CallQueue::count_all() {
   absl::StatusOr<Statement> all =
-      database_->prepare("SELECT function, state=2, count(*), sum(bytes) FROM calls GROUP BY function, state=2");
+      database_->prepare("SELECT function, max(state, 1), count(*), sum(bytes) FROM calls GROUP BY 1, 2");
   if (!all.ok()) return all.status();
   Counts counts;
   for (;;) {
@@ -113,8 +143,10 @@ absl::StatusOr<CallQueue::Counts> CallQueue::count_all() {
     if (!row.ok()) return row.status();
     if (!*row) return counts;
     const auto calls = static_cast<std::uint64_t>(all->integer(2));
-    if (all->integer(1) != 0) {
+    if (all->integer(1) == kDead) {
       counts.dead += calls;
+    } else if (all->integer(1) >= kAnswered) {
+      counts.answered += calls;
     } else {
       counts.lengths[std::string(all->text(0))] = calls;
     }
@@ -132,7 +164,7 @@ void CallQueue::count(std::string_view function, std::int64_t by) {
 
 absl::Status CallQueue::begin() {
   absl::StatusOr<Transaction> transaction = Transaction::begin(*database_);
-  if (!transaction.ok()) return transaction.status();
+  if (!transaction.ok()) return of_disk(transaction.status());
   transaction_.emplace(*std::move(transaction));
   return absl::OkStatus();
 }
@@ -142,7 +174,7 @@ absl::Status CallQueue::commit() {
   transaction_.reset();
   if (status.ok()) return status;
   if (absl::StatusOr<Counts> counts = count_all(); counts.ok()) counts_ = *std::move(counts);
-  return status;
+  return of_disk(status);
 }
 
 absl::StatusOr<CallQueue::Added> CallQueue::add(const QueuedCall& call, base::WallTime now) {
@@ -164,7 +196,7 @@ absl::StatusOr<CallQueue::Added> CallQueue::add(const QueuedCall& call, base::Wa
   add_.bind_text(1, call.id).bind_text(2, call.function).bind(3, number(now)).bind(4, number(now));
   add_.bind_text(5, call.path).bind_text(6, call.query).bind_blob(7, headers).bind_blob(8, call.body);
   add_.bind_text(9, call.callback).bind(10, static_cast<std::int64_t>(bytes));
-  if (absl::Status status = add_.run(); !status.ok()) return status;
+  if (absl::Status status = add_.run(); !status.ok()) return of_disk(status);
   count(call.function, 1);
   ++counts_.calls;
   counts_.bytes += bytes;
@@ -178,6 +210,7 @@ absl::Status CallQueue::limit_waits(base::WallTime now, std::chrono::nanoseconds
 absl::StatusOr<std::vector<QueuedCall>> CallQueue::lease(std::string_view function, base::WallTime now,
                                                          std::size_t most) {
   std::vector<QueuedCall> calls;
+  std::vector<std::string> damaged;
   due_.bind_text(1, function).bind(2, number(now)).bind(3, static_cast<std::int64_t>(most));
   for (;;) {
     const absl::StatusOr<bool> row = due_.step();
@@ -185,9 +218,8 @@ absl::StatusOr<std::vector<QueuedCall>> CallQueue::lease(std::string_view functi
     if (!*row) break;
     std::optional<std::vector<std::pair<std::string, std::string>>> headers = headers_of(due_.blob(4));
     if (!headers) {
-      due_.reset();
-      return absl::DataLossError(fmt::format("{}: the headers of call {} are damaged; remove it, or restore the file",
-                                             database_->path(), due_.text(0)));
+      damaged.emplace_back(due_.text(0));
+      continue;
     }
     QueuedCall& call = calls.emplace_back();
     call.id = std::string(due_.text(0));
@@ -202,6 +234,11 @@ absl::StatusOr<std::vector<QueuedCall>> CallQueue::lease(std::string_view functi
   }
   for (const QueuedCall& call : calls)
     if (absl::Status status = move(call.id, kLeased, now, 1); !status.ok()) return status;
+  // It cannot be made, and must not be in the way of others.
+  for (const std::string& id : damaged) {
+    if (absl::Status status = move(id, kLeased, now, 0); !status.ok()) return status;
+    if (absl::Status status = bury(id, 0, "its headers are damaged on the disk", now); !status.ok()) return status;
+  }
   return calls;
 }
 
@@ -219,9 +256,10 @@ absl::StatusOr<CallQueue::Found> CallQueue::expect(std::string_view id, std::int
   if (!found.ok()) return found.status();
   if (!*found || (*found)->state != state)
     return absl::NotFoundError(fmt::format("there is no {} call {}",
-                                           state == kDead     ? "dead"
-                                           : state == kLeased ? "running"
-                                                              : "waiting",
+                                           state == kDead         ? "dead"
+                                           : state == kLeased     ? "running"
+                                           : state == kCalledBack ? "called back"
+                                                                  : "waiting",
                                            id));
   return **std::move(found);
 }
@@ -235,14 +273,28 @@ absl::Status CallQueue::end(std::string_view id, const Found& call) {
   if (absl::Status status = remember_.bind_text(1, id).run(); !status.ok()) return status;
   if (absl::Status status = trim_.bind(1, static_cast<std::int64_t>(limits_.remembered)).run(); !status.ok())
     return status;
-  if (call.state == kDead) {
-    --counts_.dead;
-  } else {
-    count(call.function, -1);
+  if (call.state >= kAnswered) {
+    if (absl::Status status = forget_answer_.bind_text(1, id).run(); !status.ok()) return status;
   }
+  uncount(call);
   --counts_.calls;
   counts_.bytes -= static_cast<std::uint64_t>(call.bytes);
   return absl::OkStatus();
+}
+
+void CallQueue::uncount(const Found& call) {
+  if (call.state == kDead) {
+    --counts_.dead;
+  } else if (call.state >= kAnswered) {
+    --counts_.answered;
+  } else {
+    count(call.function, -1);
+  }
+}
+
+absl::Status CallQueue::set_bytes(std::string_view id, std::int64_t before, std::int64_t after) {
+  counts_.bytes += static_cast<std::uint64_t>(after - before);
+  return bytes_.bind_text(1, id).bind(2, after).run();
 }
 
 absl::Status CallQueue::finish(std::string_view id) {
@@ -267,6 +319,90 @@ absl::Status CallQueue::bury(std::string_view id, int status, std::string_view e
       !done.ok())
     return done;
   count(call->function, -1);
+  ++counts_.dead;
+  return absl::OkStatus();
+}
+
+absl::Status CallQueue::answer(std::string_view id, const CallAnswer& answer, base::WallTime now) {
+  const absl::StatusOr<Found> call = expect(id, kLeased);
+  if (!call.ok()) return call.status();
+  const bool dead = answer.then == CallAnswer::Then::kDead;
+  const std::string headers = to_bytes(answer.headers);
+  const auto bytes = static_cast<std::int64_t>(headers.size() + answer.body.size() + answer.error.size());
+  answer_.bind_text(1, id).bind(2, answer.status).bind_blob(3, headers).bind_blob(4, answer.body);
+  answer_.bind_real(5, answer.seconds).bind(6, answer.most_attempts).bind(7, dead ? 1 : 0);
+  answer_.bind_text(8, answer.error).bind(9, bytes);
+  if (absl::Status status = answer_.run(); !status.ok()) return status;
+  // The request is wanted again only where it may be replayed.
+  if (!dead) {
+    if (absl::Status status = empty_.bind_text(1, id).run(); !status.ok()) return status;
+  }
+  if (absl::Status status = set_bytes(id, call->bytes, bytes + (dead ? call->bytes : 0)); !status.ok()) return status;
+  if (absl::Status status = move(id, kAnswered, now, 0); !status.ok()) return status;
+  uncount(*call);
+  ++counts_.answered;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<AnsweredCall>> CallQueue::lease_answered(base::WallTime now, std::size_t most) {
+  std::vector<AnsweredCall> calls;
+  answered_.bind(1, number(now)).bind(2, static_cast<std::int64_t>(most));
+  for (;;) {
+    const absl::StatusOr<bool> row = answered_.step();
+    if (!row.ok()) return row.status();
+    if (!*row) break;
+    std::optional<std::vector<std::pair<std::string, std::string>>> headers = headers_of(answered_.blob(5));
+    AnsweredCall& call = calls.emplace_back();
+    call.id = std::string(answered_.text(0));
+    call.function = std::string(answered_.text(1));
+    call.callback = std::string(answered_.text(2));
+    call.attempts = static_cast<std::uint32_t>(answered_.integer(3));
+    call.answer.status = static_cast<int>(answered_.integer(4));
+    call.answer.body = std::string(answered_.blob(6));
+    if (headers) {
+      call.answer.headers = *std::move(headers);
+    } else {
+      call.answer.status = 500;
+      call.answer.body = "this call's answer was damaged on the disk\n";
+    }
+    call.answer.seconds = answered_.real(7);
+    call.answer.most_attempts = static_cast<std::uint32_t>(answered_.integer(8));
+    call.answer.then = answered_.integer(9) != 0 ? CallAnswer::Then::kDead : CallAnswer::Then::kOver;
+    call.answer.error = std::string(answered_.text(10));
+    call.tries = static_cast<std::uint32_t>(answered_.integer(11)) + 1;
+  }
+  for (const AnsweredCall& call : calls) {
+    if (absl::Status status = move(call.id, kCalledBack, now, 0); !status.ok()) return status;
+    if (absl::Status status = try_.bind_text(1, call.id).run(); !status.ok()) return status;
+  }
+  return calls;
+}
+
+absl::Status CallQueue::call_back_again(std::string_view id, base::WallTime due) {
+  const absl::StatusOr<Found> call = expect(id, kCalledBack);
+  return call.ok() ? move(id, kAnswered, due, 0) : call.status();
+}
+
+absl::Status CallQueue::called_back(std::string_view id, base::WallTime now) {
+  absl::StatusOr<Found> call = expect(id, kCalledBack);
+  if (!call.ok()) return call.status();
+  const absl::StatusOr<bool> row = take_answer_.bind_text(1, id).step();
+  if (!row.ok()) return row.status();
+  const bool dead = *row && take_answer_.integer(0) != 0;
+  if (!dead) {
+    take_answer_.reset();
+    return end(id, *call);
+  }
+  const std::int64_t status_code = take_answer_.integer(1);
+  const std::string error(take_answer_.text(2));
+  const std::int64_t bytes = call->bytes - take_answer_.integer(3);
+  take_answer_.reset();
+  if (absl::Status status = forget_answer_.bind_text(1, id).run(); !status.ok()) return status;
+  if (absl::Status status = set_bytes(id, call->bytes, bytes); !status.ok()) return status;
+  if (absl::Status status = bury_.bind_text(1, id).bind(2, status_code).bind_text(3, error).bind(4, number(now)).run();
+      !status.ok())
+    return status;
+  --counts_.answered;
   ++counts_.dead;
   return absl::OkStatus();
 }

@@ -93,6 +93,75 @@ TEST_F(CallQueueTest, ACallComesBackAsItWasAndOnce) {
   EXPECT_EQ(queue_->bytes(), 0);
 }
 
+// An answer is kept, whatever happens to the process, until the callback is over; its call is not made again.
+TEST_F(CallQueueTest, AnAnswerWaitsToBeCalledBack) {
+  add(call("1"));
+  EXPECT_THAT(lease(kStart), ElementsAre("1"));
+  const CallAnswer answer{201, {{"A", "b"}}, std::string("c\0d", 3), 1.5, 7, CallAnswer::Then::kOver, ""};
+  EXPECT_TRUE(together([&] { return queue_->answer("1", answer, kStart); }).ok());
+  EXPECT_THAT(queue_->lengths(), IsEmpty());
+  EXPECT_EQ(queue_->answered_count(), 1U);
+  EXPECT_EQ(queue_->next_due().value(), kStart);
+  const auto due = [&](base::WallTime now) {
+    auto calls = together([&] { return queue_->lease_answered(now, 10); });
+    EXPECT_TRUE(calls.ok()) << calls.status();
+    return *std::move(calls);
+  };
+  for (const std::uint32_t tries : {1U, 2U}) {
+    const std::vector<AnsweredCall> calls = due(kStart);
+    ASSERT_EQ(calls.size(), 1U);
+    EXPECT_EQ(calls[0].id, "1");
+    EXPECT_EQ(calls[0].callback, "http://example.org/");
+    EXPECT_EQ(calls[0].attempts, 1U);
+    EXPECT_EQ(calls[0].tries, tries);
+    EXPECT_EQ(calls[0].answer.status, 201);
+    EXPECT_EQ(calls[0].answer.headers, answer.headers);
+    EXPECT_EQ(calls[0].answer.body, answer.body);
+    EXPECT_EQ(calls[0].answer.seconds, 1.5);
+    EXPECT_EQ(calls[0].answer.most_attempts, 7U);
+    EXPECT_THAT(due(kStart), IsEmpty());
+    open();  // the process was killed
+    EXPECT_THAT(lease(kStart + seconds(100)), IsEmpty());
+    EXPECT_EQ(queue_->answered_count(), 1U);
+  }
+  due(kStart);
+  EXPECT_TRUE(together([&] { return queue_->call_back_again("1", kStart + seconds(5)); }).ok());
+  EXPECT_THAT(due(kStart + seconds(4)), IsEmpty());
+  EXPECT_EQ(due(kStart + seconds(5)).size(), 1U);
+  EXPECT_TRUE(together([&] { return queue_->called_back("1", kStart); }).ok());
+  EXPECT_TRUE(absl::IsNotFound(together([&] { return queue_->called_back("1", kStart); })));
+  EXPECT_EQ(queue_->answered_count(), 0U);
+  EXPECT_EQ(queue_->calls(), 0U);
+  EXPECT_EQ(queue_->bytes(), 0U);
+  EXPECT_EQ(*together([&] { return queue_->add(call("1"), kStart); }), CallQueue::Added::kKnown);
+}
+
+TEST_F(CallQueueTest, AnAnswerInVainIsADeadLetterAfterItsCallback) {
+  add(call("1"));
+  const std::uint64_t bytes = queue_->bytes();
+  lease(kStart);
+  EXPECT_TRUE(together([&] {
+                return queue_->answer("1", {500, {}, "broken", 1, 1, CallAnswer::Then::kDead, "why"}, kStart);
+              }).ok());
+  EXPECT_GT(queue_->bytes(), bytes);
+  EXPECT_EQ(queue_->dead_count(), 0U);
+  EXPECT_EQ(together([&] { return queue_->lease_answered(kStart, 1); })->size(), 1U);
+  EXPECT_TRUE(together([&] { return queue_->called_back("1", kStart); }).ok());
+  EXPECT_EQ(queue_->dead_count(), 1U);
+  EXPECT_EQ(queue_->bytes(), bytes);
+  EXPECT_EQ(queue_->dead("", 1)->at(0).error, "why");
+  EXPECT_TRUE(together([&] { return queue_->replay("1", kStart); }).ok());
+  const auto again = together([&] { return queue_->lease(kFunction, kStart, 1); });
+  ASSERT_EQ(again->size(), 1U);
+  EXPECT_EQ(again->at(0).body, call("1").body) << "the request is kept for this";
+  // And one that is cancelled leaves nothing.
+  EXPECT_TRUE(together([&] { return queue_->answer("1", {}, kStart); }).ok());
+  EXPECT_TRUE(together([&] { return queue_->cancel("1"); }).ok());
+  EXPECT_EQ(queue_->calls(), 0U);
+  EXPECT_EQ(queue_->answered_count(), 0U);
+  EXPECT_EQ(queue_->bytes(), 0U);
+}
+
 TEST_F(CallQueueTest, AnIdThatCameBeforeIsNotQueuedAgain) {
   add(call("1"));
   const auto again = [&] { return *together([&] { return queue_->add(call("1"), kStart); }); };
