@@ -155,7 +155,7 @@ function(orla_chaos_tests)
   endif()
   orla_existing(uses ${arg_USES})
   add_executable(chaos_test ${sources} ${CMAKE_SOURCE_DIR}/tests/fleet_under_test.cc
-                            ${CMAKE_SOURCE_DIR}/tests/push_client.cc)
+                            ${CMAKE_SOURCE_DIR}/tests/gateway_under_test.cc ${CMAKE_SOURCE_DIR}/tests/push_client.cc)
   target_include_directories(chaos_test PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
   target_link_libraries(chaos_test PRIVATE ${uses} GTest::gtest_main GTest::gmock orla_warnings)
   target_compile_options(chaos_test PRIVATE ${ORLA_TEST_OPTIONS})

@@ -2,6 +2,7 @@
 """An http-mode process that listens only after BOOT_MS milliseconds (400): to see what calls from zero do meanwhile."""
 
 import os
+import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -28,5 +29,6 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 1024
 
 
+print("started", file=sys.stderr, flush=True)
 time.sleep(int(os.environ.get("BOOT_MS", "400")) / 1000)
 Server(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
