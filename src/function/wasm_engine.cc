@@ -86,6 +86,8 @@ absl::StatusOr<std::shared_ptr<const LoadedWasm>> SharedWasm::get(
   if (!loaded.ok()) return loaded;
   loaded_ = *loaded;
   engine_.loaded_modules_.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard all(engine_.shared_mutex_);
+  engine_.in_memory_.insert(this);
   return loaded;
 }
 
@@ -96,6 +98,8 @@ void SharedWasm::drop() {
   last = std::move(loaded_);
   loaded_ = nullptr;
   engine_.loaded_modules_.fetch_sub(1, std::memory_order_relaxed);
+  const std::lock_guard all(engine_.shared_mutex_);
+  engine_.in_memory_.erase(this);
 }
 
 void SharedWasm::unload() {
@@ -170,22 +174,21 @@ std::shared_ptr<SharedWasm> WasmEngine::share(const base::Sha256& hash) {
 
 void WasmEngine::make_room_for_modules() {
   while (loaded_modules() >= kLoadedWasmModules) {
-    std::shared_ptr<SharedWasm> oldest;
+    std::shared_ptr<SharedWasm> oldest;  // ends outside of the lock: the last owner of one takes it too
     {
-      // Those looked at end outside of the lock: the last owner of one takes it too.
-      std::vector<std::shared_ptr<SharedWasm>> looked_at;
       const std::lock_guard lock(shared_mutex_);
-      for (const auto& [hash, known] : shared_) {
-        std::shared_ptr<SharedWasm> shared = known.lock();
-        if (shared == nullptr) continue;
-        if (shared->loaded() && (oldest == nullptr || shared->used_.load(std::memory_order_relaxed) <
-                                                          oldest->used_.load(std::memory_order_relaxed))) {
-          oldest = shared;
+      SharedWasm* first = nullptr;
+      for (SharedWasm* one : in_memory_) {
+        if (first == nullptr ||
+            one->used_.load(std::memory_order_relaxed) < first->used_.load(std::memory_order_relaxed)) {
+          first = one;
         }
-        looked_at.push_back(std::move(shared));
       }
+      if (first == nullptr) return;
+      const auto known = shared_.find(first->hash());
+      if (known != shared_.end()) oldest = known->second.lock();
     }
-    if (oldest == nullptr) return;
+    if (oldest == nullptr) return;  // it goes just now
     oldest->drop();
   }
 }

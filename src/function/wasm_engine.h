@@ -158,6 +158,7 @@ class WasmEngine {
 
   std::mutex shared_mutex_;
   std::map<base::Sha256, std::weak_ptr<SharedWasm>> shared_;
+  std::set<SharedWasm*> in_memory_;  // those that are loaded; a pointer is taken out before its object goes
 
   std::mutex keepers_mutex_;
   std::set<WarmKeeper*> keepers_;
