@@ -15,6 +15,10 @@ namespace {
 constexpr std::chrono::milliseconds kLook{1};            // between two looks of the watcher while there may be news
 constexpr std::chrono::milliseconds kSlowLook{20};       // while all tasks are known to be long
 constexpr std::chrono::milliseconds kWatcherStays{100};  // awake after the last task
+// Who gets a tenth of a processor over up to 50 ms computes; for the first 5 ms it is looked at often.
+constexpr int kSharing = 10;
+constexpr std::chrono::milliseconds kWindow{50};
+constexpr std::chrono::milliseconds kSoon{5};
 
 class FunctionTask final : public Executor::Task {
  public:
@@ -220,15 +224,20 @@ bool Executor::look_at(Worker& worker, base::SteadyTime now) {
   }
   if (worker.lowered) return false;
   const bool first = worker.looked < worker.since;
-  if (!first && now - worker.looked < kLongTask) return true;
+  const std::chrono::nanoseconds window = now - worker.looked;
+  if (!first && window < kLongTask) return true;
   const std::chrono::nanoseconds used = base::thread_cpu_time(worker.thread);
-  const bool computes = !first && used - worker.used > (now - worker.looked) / 2;
-  worker.used = used;
-  worker.looked = now;
+  const std::chrono::nanoseconds spent = used - worker.used;
+  // Many that compute share the processors, so that each gets a small part of the time.
+  const bool computes = !first && spent >= kLongTask && spent > window / kSharing;
   if (computes && ::setpriority(PRIO_PROCESS, static_cast<id_t>(worker.number), usual_nice_ + kLowerBy) == 0) {
     worker.lowered = true;
   }
-  return first || computes;
+  if (first || computes || window >= kWindow) {
+    worker.used = used;
+    worker.looked = now;
+  }
+  return first || computes || window < kSoon;
 }
 
 void Executor::watch() {

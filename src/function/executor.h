@@ -51,7 +51,7 @@ class Executor {
   };
   static constexpr std::chrono::milliseconds kLongTask{1};      // longer ones get no others behind them
   static constexpr std::chrono::milliseconds kIdleTime{5'000};  // threads beyond the kept ones end after that
-  static constexpr int kLowerBy = 10;                           // nice levels, of threads that compute all the time
+  static constexpr int kLowerBy = 15;                           // nice levels, of threads that compute all the time
 
   explicit Executor(Settings settings);
   // Runs what is queued, then ends the threads.

@@ -90,5 +90,20 @@ TEST(Executor, ThreadsThatComputeAllTheTimeAreLoweredAndOthersNot) {
   EXPECT_TRUE(eventually([&] { return ran.load(); }));
 }
 
+// More of them than processors: none gets half of one.
+TEST(Executor, ManyThatComputeAreAllLowered) {
+  const std::size_t many = 4 * std::max(1u, std::thread::hardware_concurrency());
+  std::atomic<bool> stop{false};
+  Executor executor({.name = "test", .threads = 64});
+  for (std::size_t i = 0; i < many; ++i) {
+    executor.submit([&] {
+      while (!stop) {
+      }
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return executor.lowered() == many; }));
+  stop = true;
+}
+
 }  // namespace
 }  // namespace orla::function

@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "base/absl_view.h"
 #include "base/files.h"
+#include "base/large_text.h"
 #include "function/process_instance.h"
 
 namespace orla::function {
@@ -379,7 +380,7 @@ void ProcessClient::close_idle() {
 
 CallResult ProcessClient::proxy(const Call& call, Body how, const Patience& patience) {
   std::optional<std::string_view> whole = call.body.whole();
-  std::string collected;
+  base::LargeText collected;
   if (!whole.has_value() && how == Body::kWhole) {
     std::array<char, kBlockBytes> block;
     while (true) {
@@ -395,9 +396,9 @@ CallResult ProcessClient::proxy(const Call& call, Body how, const Patience& pati
         broken.message = fmt::format("http_buffer_req_body takes at most {} bytes of a request", kMaxWholeBytes);
         return broken;
       }
-      collected.append(block.data(), *n);
+      collected.append({block.data(), *n});
     }
-    whole = collected;
+    whole = collected.view();
   }
   for (const std::string* part : {&call.head.method, &call.head.path, &call.head.query, &call.head.host}) {
     if (one_line(*part) && part->find(' ') == std::string::npos) continue;

@@ -13,6 +13,7 @@
 
 #include "base/absl_view.h"
 #include "base/files.h"
+#include "base/large_text.h"
 #include "function/http_environment.h"
 #include "function/log_lines.h"
 #include "function/process_instance.h"
@@ -164,7 +165,7 @@ struct ForkInstance::Run {
   base::FileDescriptor output;
   base::FileDescriptor errors;
   LogLines log;
-  std::string kept;        // buffered: the response
+  base::LargeText kept;    // buffered: the response
   std::string error_text;  // the beginning of standard error
   bool begun = false;
   absl::Status client;  // of writing the response
@@ -251,7 +252,7 @@ CallResult ForkInstance::run(const Call& call, base::SteadyTime began) {
           sandbox_->oom_kills()};
 
   std::optional<std::string_view> whole = call.body.whole();
-  std::string collected;
+  base::LargeText collected;
   if (run.buffered && !whole.has_value()) {
     std::array<char, kBlockBytes> block;
     while (true) {
@@ -261,9 +262,9 @@ CallResult ForkInstance::run(const Call& call, base::SteadyTime began) {
       if (collected.size() + *n > kMaxWholeBytes) {
         return failed(fmt::format("mode serializing takes at most {} bytes of a request", kMaxWholeBytes));
       }
-      collected.append(block.data(), *n);
+      collected.append({block.data(), *n});
     }
-    whole = collected;
+    whole = collected.view();
   }
 
   absl::StatusOr<Pipe> input = make_pipe();
@@ -391,7 +392,7 @@ CallResult ForkInstance::conclude(const Call& call, Run& run, const base::ExitSt
   absl::Status sent;
   if (run.buffered) {
     run.begun = true;
-    sent = call.response.respond(200, run.headers(), run.kept);
+    sent = call.response.respond(200, run.headers(), run.kept.view());
   } else {
     sent = run.begin(call.response);
   }
