@@ -1,11 +1,14 @@
 #include "base/large_text.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
-#include <new>
 #include <utility>
+
+#include "base/files.h"
 
 namespace orla::base {
 
@@ -22,20 +25,21 @@ LargeText::LargeText(LargeText&& other) noexcept
       size_(std::exchange(other.size_, 0)),
       room_(std::exchange(other.room_, 0)) {}
 
-void LargeText::append(std::string_view piece) {
-  if (piece.empty()) return;
+absl::Status LargeText::append(std::string_view piece) {
+  if (piece.empty()) return absl::OkStatus();
   if (piece.size() > room_ - size_) {
     std::size_t room = std::max(kFirstBytes, room_ * 2);
     while (room - size_ < piece.size()) room *= 2;
     void* const bytes = bytes_ == nullptr
                             ? ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                             : ::mremap(bytes_, room_, room, MREMAP_MAYMOVE);
-    if (bytes == MAP_FAILED) throw std::bad_alloc();
+    if (bytes == MAP_FAILED) return errno_status(errno, fmt::format("no memory for a text of {} bytes", room));
     bytes_ = static_cast<char*>(bytes);
     room_ = room;
   }
   std::memcpy(bytes_ + size_, piece.data(), piece.size());
   size_ += piece.size();
+  return absl::OkStatus();
 }
 
 }  // namespace orla::base

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace orla::base {
 
 // Not thread-safe.
@@ -17,8 +19,8 @@ class LargeText {
   LargeText(LargeText&& other) noexcept;
   LargeText& operator=(LargeText&&) = delete;
 
-  // Throws std::bad_alloc, as a string would.
-  void append(std::string_view piece);
+  // RESOURCE_EXHAUSTED: the system has no memory for it; nothing was appended then.
+  absl::Status append(std::string_view piece);
   std::size_t size() const { return size_; }
   // Valid until the next append().
   std::string_view view() const { return {bytes_, size_}; }

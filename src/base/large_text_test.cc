@@ -14,10 +14,10 @@ TEST(LargeText, HoldsWhatWasAppended) {
   std::string expected;
   for (int i = 0; i < 2'000; ++i) {
     const std::string piece(static_cast<std::size_t>(i % 700), static_cast<char>('a' + i % 26));
-    text.append(piece);
+    ASSERT_TRUE(text.append(piece).ok());
     expected += piece;
   }
-  text.append(std::string(300'000, 'z'));
+  ASSERT_TRUE(text.append(std::string(300'000, 'z')).ok());
   expected.append(300'000, 'z');
   EXPECT_EQ(text.size(), expected.size());
   EXPECT_EQ(text.view(), expected);

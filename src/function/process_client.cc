@@ -396,7 +396,11 @@ CallResult ProcessClient::proxy(const Call& call, Body how, const Patience& pati
         broken.message = fmt::format("http_buffer_req_body takes at most {} bytes of a request", kMaxWholeBytes);
         return broken;
       }
-      collected.append({block.data(), *n});
+      if (absl::Status kept = collected.append({block.data(), *n}); !kept.ok()) {
+        broken.end = CallEnd::kFailed;
+        broken.message = base::message(kept);
+        return broken;
+      }
     }
     whole = collected.view();
   }

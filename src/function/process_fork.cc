@@ -176,8 +176,7 @@ struct ForkInstance::Run {
       if (kept.size() + piece.size() > kMaxWholeBytes) {
         return absl::ResourceExhaustedError(fmt::format("the function wrote more than {} bytes", kMaxWholeBytes));
       }
-      kept.append(piece);
-      return absl::OkStatus();
+      return kept.append(piece);
     }
     if (absl::Status status = begin(response); !status.ok()) return status;
     return response.write(piece);
@@ -262,7 +261,7 @@ CallResult ForkInstance::run(const Call& call, base::SteadyTime began) {
       if (collected.size() + *n > kMaxWholeBytes) {
         return failed(fmt::format("mode serializing takes at most {} bytes of a request", kMaxWholeBytes));
       }
-      collected.append({block.data(), *n});
+      if (absl::Status kept = collected.append({block.data(), *n}); !kept.ok()) return failed(base::message(kept));
     }
     whole = collected.view();
   }
