@@ -1,4 +1,5 @@
 // Functions of a fleet of real processes: deployed by the fleet file, called over the gateway, kept over a restart.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 
 #include "node/http_client.h"
 #include "tests/fleet_under_test.h"
+#include "tests/gateway_under_test.h"
 
 namespace orla::behaviour {
 namespace {
@@ -95,6 +97,25 @@ TEST_F(Functions, OfTheFleetFileAnswerAndAreThereAfterARestart) {
   EXPECT_THAT(fleet_.log_of("cloud"), HasSubstr("function none.openfaas-fn of the fleet file cannot be deployed"));
   fleet_.interrupt();
   EXPECT_EQ(fleet_.end(), 0);
+}
+
+// What is taken out of the fleet file goes at the next start; what people have deployed, or taken over, stays.
+TEST(FunctionsOfTheFleetFile, GoWithIt) {
+  const std::string section = "[[function]]\nnode = \"cloud\"\nname = \"{}\"\nimage = \"native/echo\"\n";
+  GatewayText text;
+  for (const std::string name : {"one", "two", "three"}) text.functions += fmt::format(fmt::runtime(section), name);
+  GatewayFleet nodes(text);
+  ASSERT_TRUE(nodes.up());
+  nodes.deploy({{"service", "own"}, {"image", "native/echo"}});
+  nodes.deploy({{"service", "three"}, {"image", "native/echo"}, {"labels", {{"a", "b"}}}});
+  text.functions = fmt::format(fmt::runtime(section), "one");
+  nodes.fleet.write("fleet.toml", text.full());
+  ASSERT_TRUE(nodes.restart(SIGTERM));
+  const auto status = [&](const std::string& name) { return nodes.ask("POST", "/function/" + name, "x").status; };
+  EXPECT_EQ(status("one"), 200);
+  EXPECT_EQ(status("two"), 404);
+  EXPECT_EQ(status("three"), 200);
+  EXPECT_EQ(status("own"), 200);
 }
 
 }  // namespace

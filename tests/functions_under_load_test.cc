@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "tests/gateway_under_test.h"
 
 namespace orla::behaviour {
@@ -159,7 +160,8 @@ TEST_F(UnderLoad, NoCallFailsWhileFunctionsAreScaledReplacedAndDrained) {
 
 // Many calls at once to functions without a replica, each of whose processes listens only after 400 ms.
 TEST_F(UnderLoad, CallsFromZeroStartEachReplicaOnce) {
-  constexpr int kRounds = 3;
+  const bool in_length = base::SystemEnvironment().get("ORLA_CHAOS").value_or("") == "long";
+  const int rounds = in_length ? 20 : 3;
   constexpr int kCalls = 200;
   ASSERT_TRUE(nodes.up());
   for (const int replicas : {1, 2}) {
@@ -168,7 +170,7 @@ TEST_F(UnderLoad, CallsFromZeroStartEachReplicaOnce) {
     spec["labels"]["com.openfaas.scale.min"] = spec["labels"]["com.openfaas.scale.max"] = std::to_string(replicas);
     nodes.deploy(spec);
     ASSERT_TRUE(nodes.wait_for_replicas("boot", replicas));
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       nodes.scale("boot", 0);
       ASSERT_TRUE(nodes.wait_for_replicas("boot", 0));
       const auto starts = [&] {

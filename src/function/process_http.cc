@@ -26,6 +26,11 @@ constexpr std::chrono::milliseconds kFirstReadyWait{1};
 constexpr std::chrono::milliseconds kLongestReadyWait{50};
 // Of a process in a network of its own.
 constexpr std::uint16_t kUsualPort = 8082;
+// Ports of replicas lie just below those that the system gives out, which usually begin there.
+constexpr std::uint16_t kUsualFirstPort = 32768;
+constexpr std::uint16_t kPortsOfReplicas = 12'000;
+constexpr std::uint16_t kLowestPort = 1'024;
+constexpr int kPortTries = 256;
 
 class HttpInstance final : public Instance {
  public:
@@ -238,6 +243,14 @@ absl::StatusOr<std::optional<std::uint16_t>> upstream_port(const std::string& ur
   return static_cast<std::uint16_t>(port);
 }
 
+// The system gives ports from here on to whoever asks for any: between the choice of one for a replica and its
+// listening there, another program could come to have it, and get the replica's calls.
+std::uint16_t first_port_of_others() {
+  const std::string range = base::read_file("/proc/sys/net/ipv4/ip_local_port_range", 256).value_or("");
+  const long first = std::strtol(range.c_str(), nullptr, 10);
+  return first > kLowestPort + kPortsOfReplicas && first < 65536 ? static_cast<std::uint16_t>(first) : kUsualFirstPort;
+}
+
 }  // namespace
 
 absl::Status check_upstream(const FunctionOptions& options) { return upstream_port(options.upstream_url).status(); }
@@ -252,17 +265,16 @@ absl::StatusOr<HttpPort> Ports::take(std::optional<std::uint16_t> wanted) {
                     "for more than one",
                     *wanted));
   }
-  for (int tries = 0; tries < 64; ++tries) {
+  const std::uint16_t end = first_port_of_others();
+  for (int tries = 0; tries < kPortTries; ++tries) {
     const base::FileDescriptor probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!probe.valid()) return base::errno_status(errno, "cannot find a free port");
+    const auto port = static_cast<std::uint16_t>(end - 1 - random_.below(kPortsOfReplicas));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    if (!probe.valid() || ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-      return base::errno_status(errno, "cannot find a free port");
-    }
-    const std::uint16_t port = ntohs(address.sin_port);
+    address.sin_port = htons(port);
+    if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) continue;
     // Another replica that has not come to listening may have been given the same one.
     if (taken_.insert(port).second) return HttpPort(this, port);
   }

@@ -98,6 +98,16 @@ TEST(ProcessHttp, PassesRequestsAndAnswers) {
   EXPECT_EQ(call.response.length(), call.response.body().size());
 }
 
+// A port that the system gives to whoever asks for any could be another program's before the function listens there.
+TEST(ProcessHttp, ListensWhereNobodyElseIsSent) {
+  HttpFunction fn("    ok(c, os.environ['PORT'].encode())");
+  ASSERT_TRUE(fn.start().ok());
+  const int port = std::stoi(fn.get("/").second);
+  const std::string range = base::read_file("/proc/sys/net/ipv4/ip_local_port_range", 256).value_or("32768");
+  EXPECT_LT(port, std::stoi(range));
+  EXPECT_GT(port, 1024);
+}
+
 TEST(ProcessHttp, ARequestThatIsNoneIsNotSent) {
   HttpFunction fn("    ok(c, str(count).encode())");
   ASSERT_TRUE(fn.start().ok());

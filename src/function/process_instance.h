@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/file_descriptor.h"
+#include "base/random.h"
 #include "function/call_gate.h"
 #include "function/isolation_sandbox.h"
 #include "function/process_command.h"
@@ -32,7 +33,7 @@ inline constexpr std::size_t kMaxWholeBytes = std::size_t{256} << 20;
 class HttpPort;
 class Ports {
  public:
-  // A free one, or `wanted`. RESOURCE_EXHAUSTED: that is taken.
+  // A free one, which the system gives to nobody who asks for any, or `wanted`. RESOURCE_EXHAUSTED: that is taken.
   absl::StatusOr<HttpPort> take(std::optional<std::uint16_t> wanted);
 
  private:
@@ -40,6 +41,7 @@ class Ports {
   void give_back(std::uint16_t port);
   std::mutex mutex_;
   std::set<std::uint16_t> taken_;
+  base::SystemRandom random_;
 };
 // Given back at the end of its life. `ports` may be null.
 class HttpPort {

@@ -56,10 +56,6 @@ class Desk final : public AsyncDesk {
   ~Desk() override {
     rest();
     {
-      std::unique_lock lock(mutex_);
-      ended_.wait(lock, [this] { return in_host_ == 0; });
-    }
-    {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
@@ -179,7 +175,9 @@ class Desk final : public AsyncDesk {
       std::deque<Change> changes;
       {
         std::unique_lock lock(mutex_);
-        const auto something = [this] { return !changes_.empty() || stopping_; };
+        // It ends after the calls that run, also after those that it has started only just now.
+        const auto over = [this] { return stopping_ && in_host_ == 0; };
+        const auto something = [&] { return !changes_.empty() || over(); };
         if (!due) {
           wake_.wait(lock, something);
         } else {
@@ -187,7 +185,7 @@ class Desk final : public AsyncDesk {
           if (wait > std::chrono::nanoseconds::zero())
             wake_.wait_for(lock, std::min<std::chrono::nanoseconds>(wait, std::chrono::minutes(1)), something);
         }
-        if (stopping_ && (changes_.empty() || ++last_tries > kLastTries)) return;
+        if (over() && (changes_.empty() || ++last_tries > kLastTries)) return;
         changes.swap(changes_);
       }
       due = work_off(std::move(changes));
@@ -323,12 +321,11 @@ class Desk final : public AsyncDesk {
     };
     change.after = [this, attempt](const absl::Status& /*status*/) { let_go(*attempt); };
     change.until_it_is_done = true;
-    // The queue's thread may end this desk's life only after the change is in.
+    // The queue's thread may end only after the change is in.
     const std::lock_guard lock(mutex_);
     changes_.push_back(std::move(change));
     --in_host_;
     wake_.notify_one();
-    ended_.notify_all();
   }
 
   Verdict judge_attempt(const AsyncAttempt& attempt, const AttemptResult& result) {
@@ -441,8 +438,7 @@ class Desk final : public AsyncDesk {
   base::SystemRandom random_;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;   // the queue's thread
-  std::condition_variable ended_;  // the destructor
+  std::condition_variable wake_;  // the queue's thread
   std::deque<Change> changes_;
   std::size_t in_host_ = 0;
   bool resting_ = false;
@@ -472,6 +468,13 @@ absl::StatusOr<std::unique_ptr<AsyncDesk>> AsyncDesk::open(AsyncSettings setting
                                                            const base::Clock& clock, base::Logger& log) {
   absl::StatusOr<std::unique_ptr<CallQueue>> queue =
       CallQueue::open(settings.path, settings.fsync, settings.limits.queue);
+  if (absl::IsDataLoss(queue.status())) {
+    // The node does other things, too, and takes new calls.
+    log.error("the queue of calls for later is damaged; calls in it are lost, and it is kept beside a new one: {}",
+              base::message(queue.status()));
+    if (absl::Status status = store::set_aside(settings.path); !status.ok()) return status;
+    queue = CallQueue::open(settings.path, settings.fsync, settings.limits.queue);
+  }
   if (!queue.ok()) return queue.status();
   return std::make_unique<Desk>(std::move(settings), *std::move(queue), host, clock, log);
 }

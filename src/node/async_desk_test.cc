@@ -10,6 +10,7 @@
 #include <future>
 #include <mutex>
 
+#include "base/files.h"
 #include "node/gateway_test_host.h"
 #include "node/http_server.h"
 
@@ -338,6 +339,22 @@ TEST_F(AsyncDeskTest, ManyAreAcceptedAtOnce) {
   EXPECT_EQ(all.size(), 200);
   EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
   EXPECT_TRUE(becomes([&] { return desk_->counts().waiting == 0; }));
+}
+
+TEST_F(AsyncDeskTest, ADamagedQueueIsSetAside) {
+  add("f", [&](function::Invocation& call) { return answer(call, 200); });
+  for (int i = 0; i < 2; ++i) {
+    open();
+    ASSERT_TRUE(accept(std::to_string(i)).ok());
+    desk_.reset();
+    std::filesystem::remove(settings_.path + "-wal");
+    ASSERT_TRUE(base::write_file_atomically(settings_.path, std::string(5'000, 'x')).ok());
+  }
+  open();
+  ASSERT_TRUE(accept("0").ok()) << "it is not known any more";
+  EXPECT_TRUE(becomes([&] { return desk_->counts().accepted == 1 && desk_->counts().waiting == 0; }));
+  EXPECT_TRUE(std::filesystem::exists(settings_.path + ".damaged"));
+  EXPECT_TRUE(std::filesystem::exists(settings_.path + ".damaged-2"));
 }
 
 }  // namespace

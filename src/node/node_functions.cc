@@ -1,6 +1,7 @@
 #include "node/node_functions.h"
 
 #include <algorithm>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,12 +21,13 @@ namespace orla::node {
 namespace {
 
 function::HostSettings host_settings(const model::Fleet& fleet, const model::NodeSpec& node,
-                                     const std::filesystem::path& state) {
+                                     const std::filesystem::path& state, base::Logger& log) {
   const auto limit_of = [&](std::string_view name) { return static_cast<std::size_t>(limit(fleet, name)); };
   function::HostSettings settings;
   settings.state = state;
   settings.images = node.gateway.images;
   settings.processes = node.gateway.processes;
+  settings.log = &log;
   settings.limits.functions = limit_of("functions");
   settings.limits.replicas = limit_of("function_replicas");
   settings.limits.running_calls = limit_of("running_calls");
@@ -71,6 +73,9 @@ absl::StatusOr<AsyncSettings> async_settings(const model::Fleet& fleet, const mo
   return settings;
 }
 
+// Marks what the fleet file has deployed; who deploys it by other means takes it over.
+constexpr const char* kOfFleetFile = "com.orla.fleet-file";
+
 function::FunctionSpec spec_of(const model::FunctionEntry& entry) {
   function::FunctionSpec spec;
   spec.key = {entry.name, entry.space};
@@ -79,6 +84,7 @@ function::FunctionSpec spec_of(const model::FunctionEntry& entry) {
   spec.environment = entry.environment;
   spec.labels = entry.labels;
   spec.annotations = entry.annotations;
+  spec.annotations[kOfFleetFile] = "true";
   spec.secrets = entry.secrets;
   spec.limits = {entry.memory, entry.cpu};
   return spec;
@@ -91,9 +97,14 @@ class Assembly final : public NodeFunctions {
     const std::filesystem::path folder = state / "functions";
     if (absl::Status status = base::make_directories(folder); !status.ok()) return status;
     runtimes_ = function::make_runtimes({folder, {}, &matrices_}, clock);
-    auto host = function::Host::open(host_settings(fleet, node, folder), runtimes_, clock);
+    auto host = function::Host::open(host_settings(fleet, node, folder, log), runtimes_, clock);
     if (!host.ok()) return host.status();
     host_ = *std::move(host);
+    std::set<function::FunctionKey> of_file;
+    for (const model::FunctionEntry& entry : fleet.functions) {
+      if (entry.node == node.name) of_file.insert({entry.name, entry.space});
+    }
+    remove_others(of_file, log);
     for (const model::FunctionEntry& entry : fleet.functions) {
       if (entry.node == node.name) deploy(spec_of(entry), log);
     }
@@ -121,6 +132,20 @@ class Assembly final : public NodeFunctions {
   }
 
  private:
+  // What an earlier fleet file has deployed and this one does not name.
+  void remove_others(const std::set<function::FunctionKey>& of_file, base::Logger& log) {
+    for (const function::FunctionStatus& there : host_->list("")) {
+      const function::FunctionKey& key = there.spec.key;
+      if (there.spec.annotations.count(kOfFleetFile) == 0 || of_file.count(key) > 0) continue;
+      const absl::Status done = host_->remove(key);
+      if (done.ok()) {
+        log.info("function {} removed: the fleet file does not name it any more", key.text());
+      } else {
+        log.error("function {} cannot be removed: {}", key.text(), base::message(done));
+      }
+    }
+  }
+
   void deploy(const function::FunctionSpec& spec, base::Logger& log) {
     const std::optional<function::FunctionStatus> there = host_->find(spec.key, false);
     if (there && there->spec == spec) return;

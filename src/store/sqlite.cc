@@ -4,7 +4,10 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
+
+#include "base/files.h"
 
 namespace orla::store {
 namespace {
@@ -223,6 +226,18 @@ absl::Status Transaction::commit() {
   const absl::Status status = database_->execute("COMMIT");
   if (status.ok()) database_ = nullptr;
   return status;
+}
+
+absl::Status set_aside(const std::string& path) {
+  std::string aside = path + ".damaged";
+  for (int number = 2; base::exists(aside); ++number) aside = fmt::format("{}.damaged-{}", path, number);
+  std::error_code error;
+  for (const std::string_view end : {"", "-wal", "-shm"}) {
+    const std::string file = fmt::format("{}{}", path, end);
+    if (base::exists(file)) std::filesystem::rename(file, fmt::format("{}{}", aside, end), error);
+    if (error) return absl::UnavailableError(fmt::format("cannot rename {}: {}", file, error.message()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status prepare_all(Database& database,

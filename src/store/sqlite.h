@@ -114,6 +114,9 @@ class Transaction {
   Database* database_;
 };
 
+// The files of a database that nobody has open, under another name ("FILE.damaged", "FILE.damaged-2"), for people.
+absl::Status set_aside(const std::string& path);
+
 // Prepares several statements.
 absl::Status prepare_all(Database& database, std::initializer_list<std::pair<Statement*, std::string_view>> statements);
 
