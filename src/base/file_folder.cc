@@ -80,4 +80,9 @@ absl::Status FileFolder::set_aside(const std::string& name) const {
   return sync_folder(path_);
 }
 
+absl::Status rename_file(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return errno_status(errno, fmt::format("cannot rename \"{}\" to \"{}\"", from.string(), to.string()));
+}
+
 }  // namespace orla::base

@@ -35,4 +35,7 @@ class FileFolder {
   std::filesystem::path path_;
 };
 
+// Of a file anywhere; one that has the new name is replaced.
+absl::Status rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
+
 }  // namespace orla::base

@@ -4,9 +4,9 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
+#include "base/file_folder.h"
 #include "base/files.h"
 
 namespace orla::store {
@@ -231,11 +231,10 @@ absl::Status Transaction::commit() {
 absl::Status set_aside(const std::string& path) {
   std::string aside = path + ".damaged";
   for (int number = 2; base::exists(aside); ++number) aside = fmt::format("{}.damaged-{}", path, number);
-  std::error_code error;
   for (const std::string_view end : {"", "-wal", "-shm"}) {
     const std::string file = fmt::format("{}{}", path, end);
-    if (base::exists(file)) std::filesystem::rename(file, fmt::format("{}{}", aside, end), error);
-    if (error) return absl::UnavailableError(fmt::format("cannot rename {}: {}", file, error.message()));
+    if (!base::exists(file)) continue;
+    if (absl::Status status = base::rename_file(file, fmt::format("{}{}", aside, end)); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
