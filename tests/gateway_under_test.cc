@@ -340,7 +340,9 @@ std::int64_t entries(const std::string& folder) {
   return error ? -1 : std::distance(begin(in), end(in));
 }
 
-std::int64_t descendants_of(int pid) {
+}  // namespace
+
+std::vector<int> descendants_of(int pid) {
   std::multimap<int, int> children;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -356,20 +358,18 @@ std::int64_t descendants_of(int pid) {
     int parent = 0;
     if (rest >> state >> parent) children.emplace(parent, number);
   }
-  std::int64_t count = 0;
+  std::vector<int> all;
   std::vector<int> open = {pid};
   while (!open.empty()) {
     const auto [first, last] = children.equal_range(open.back());
     open.pop_back();
     for (auto child = first; child != last; ++child) {
-      ++count;
+      all.push_back(child->second);
       open.push_back(child->second);
     }
   }
-  return count;
+  return all;
 }
-
-}  // namespace
 
 Held held_by(int pid) {
   Held held;
@@ -379,7 +379,7 @@ Held held_by(int pid) {
   }
   held.descriptors = entries(fmt::format("/proc/{}/fd", pid));
   held.threads = entries(fmt::format("/proc/{}/task", pid));
-  held.descendants = descendants_of(pid);
+  held.descendants = static_cast<std::int64_t>(descendants_of(pid).size());
   return held;
 }
 

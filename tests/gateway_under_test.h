@@ -142,6 +142,8 @@ struct Held {
   std::int64_t descendants = 0;  // zombies too
 };
 Held held_by(int pid);
+// All that descend from it, by pid.
+std::vector<int> descendants_of(int pid);
 std::string to_string(const Held& held);
 
 // The value that a share of them is not above; 0 when there are none.

@@ -98,6 +98,16 @@ TEST(ProcessHttp, PassesRequestsAndAnswers) {
   EXPECT_EQ(call.response.length(), call.response.body().size());
 }
 
+// Nagle's algorithm at the server and delayed acknowledgements at the client would make each call wait for 40 ms.
+TEST(ProcessHttp, AnAnswerInTwoPiecesComesAtOnce) {
+  HttpFunction fn("    c.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n'); c.sendall(b'ok')");
+  ASSERT_TRUE(fn.start().ok());
+  const base::SystemClock clock;
+  const base::SteadyTime began = clock.steady_now();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(fn.get("/").second, "ok");
+  EXPECT_LT(clock.steady_now() - began, std::chrono::seconds(2));
+}
+
 // A port that the system gives to whoever asks for any could be another program's before the function listens there.
 TEST(ProcessHttp, ListensWhereNobodyElseIsSent) {
   HttpFunction fn("    ok(c, os.environ['PORT'].encode())");

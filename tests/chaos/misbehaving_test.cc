@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -233,7 +234,7 @@ class Misbehaving : public ::testing::Test {
         << to_string(held) << ", " << cgroups_of(nodes.pid()) << " control groups";
     return held;
   }
-  GatewayFleet nodes;
+  GatewayFleet nodes{{.node = "drain_timeout = \"1s\"\n", .functions = "", .limits = ""}};
 };
 
 TEST_F(Misbehaving, FunctionsHarmNoNeighbourAndLeaveNothing) {
@@ -301,6 +302,43 @@ TEST_F(Misbehaving, FunctionsHarmNoNeighbourAndLeaveNothing) {
   EXPECT_LE(after.threads, before.threads + 2);
   EXPECT_LT(after.resident_kib, before.resident_kib + 16 * 1024);
   EXPECT_EQ(nodes.ask("POST", "/function/neighbour", "still").body, "still");
+}
+
+// Whatever its functions have started ends with a node: killed, or at its end with calls that go on for longer than it
+// waits.
+TEST_F(Misbehaving, ProcessesEndWithTheirNode) {
+  nodes.program("started", "#!/bin/sh\ntrap '' TERM\nsetsid sleep 620 &\nsleep 621 &\nsleep 622\n");
+  ASSERT_TRUE(nodes.up());
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    nodes.deploy({{"service", "started"}, {"image", "started"}});
+    nodes.deploy({{"service", "server"}, {"image", "server"}, {"envVars", {{"mode", "http"}}}});
+    EXPECT_EQ(nodes.ask("POST", "/function/server/left").status, 200);
+    std::vector<std::jthread> calls;
+    std::atomic<int> answered{0};
+    for (int i = 0; i < 4; ++i) {
+      calls.emplace_back(
+          [&, url = nodes.url()] { answered += GatewayConnection(url).ask("POST", "/function/started").ok() ? 1 : 0; });
+    }
+    const int pid = nodes.pid();
+    // Each call is a shell and three that sleep; the server has left a shell and two.
+    std::vector<int> all;
+    EXPECT_TRUE(FleetUnderTest::until(seconds(20), [&] {
+      all = descendants_of(pid);
+      return all.size() >= 20;
+    })) << all.size();
+    const base::SteadyTime began = clock_of_test.steady_now();
+    ASSERT_TRUE(nodes.fleet.stop("cloud", signal));
+    const auto left = [&] { return std::count_if(all.begin(), all.end(), [](int one) { return runs(one); }); };
+    EXPECT_TRUE(FleetUnderTest::until(seconds(5), [&] { return left() == 0; })) << left() << " processes are left";
+    EXPECT_LT(clock_of_test.steady_now() - began, seconds(8));
+    calls.clear();
+    ASSERT_TRUE(nodes.fleet.start("cloud"));
+    ASSERT_TRUE(nodes.found_again());
+    EXPECT_EQ(cgroups_of(pid), 0) << "control groups of the node before are left";
+    nodes.remove("started");
+    nodes.remove("server");
+    at_rest(1'000);
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ MOST_BYTES = 16 << 20
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body are sent together
 
     def body(self):
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":

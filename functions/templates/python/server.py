@@ -9,6 +9,7 @@ from handler import handle
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body are sent together
 
     def body(self):
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
