@@ -8,7 +8,7 @@ ORLA_HANDLER {
   const long code = orla_query_number("code", 200, 999);
   if (orla_status((int32_t)code) < 0) {
     orla_status(400);
-    return orla_write_text("code: expected 200 to 599\n") < 0;
+    return orla_write_text("code: expected 200 to 999\n") < 0;
   }
   if (code >= 300 && code < 400) orla_set_header_text("Location", "https://example.invalid/");
   if (code == 204 || code == 304) return 0;

@@ -50,7 +50,7 @@ ORLA_IMPORT(body_read) int32_t orla_body_read(void* to, uint32_t room);
 
 /* --- The response --- */
 
-/* 200 when it is not set; 200..599. -1: no such status, or the response is on its way. */
+/* 200 when it is not set; 200..999. -1: no such status, or the response is on its way. */
 ORLA_IMPORT(status) int32_t orla_status(int32_t status);
 /* Once more with the same name: one more header. -1: not a header, too many, or the response is on its way. */
 ORLA_IMPORT(set_header)

@@ -52,7 +52,7 @@ TEST(Modules, EchoBothStyles) {
 
 TEST(Modules, CodeIsTheStatus) {
   Replica code("code");
-  for (const int status : {200, 204, 301, 418, 500, 599}) {
+  for (const int status : {200, 204, 301, 418, 500, 600, 999}) {
     CallForTest one;
     ASSERT_EQ(code.call(one, "a=1&code=" + std::to_string(status)).end, function::CallEnd::kDone);
     EXPECT_EQ(one.response.status(), status);

@@ -35,6 +35,7 @@ struct CallHead {
   std::string host;        // of the client's request
   std::string call_id;
   std::optional<std::uint64_t> content_length;  // none: the length is not known before the end
+  std::string upgrade;                          // the protocol that the client offers to go on with; empty: none
   base::SteadyTime deadline{};                  // the call is ended then
 };
 
@@ -95,6 +96,12 @@ class Response {
   virtual absl::Status respond(int status, Headers headers, std::string_view body) {
     if (absl::Status begun = begin(status, std::move(headers), body.size()); !begun.ok()) return begun;
     return body.empty() ? absl::OkStatus() : write(body);
+  }
+  // In the place of begin(), of a call that offers an upgrade: 101. From then on the request's body reads what the
+  // client sends and write() sends to it, as it is. UNIMPLEMENTED: this caller cannot.
+  virtual absl::Status switch_protocols(Headers headers, std::string_view protocol) {
+    (void)headers, (void)protocol;
+    return absl::UnimplementedError("this call cannot go on with another protocol");
   }
 };
 

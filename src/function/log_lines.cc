@@ -17,6 +17,8 @@ LogLines::LogLines(LogSink* sink, std::string_view instance, std::string_view ca
     prefix_ += call_id;
     prefix_ += "] ";
   }
+  // What is said around a line counts too: a longer one would be cut a second time where it is kept.
+  most_ = std::min(most_, kMaxLogLineBytes - std::min(kMaxLogLineBytes, prefix_.size() + kLogLineCut.size()));
 }
 
 void LogLines::write(std::string_view piece) {

@@ -8,7 +8,7 @@
 #include "base/absl_view.h"
 #include "base/cpu_time.h"
 #include "function/call_gate.h"
-#include "function/process_command.h"
+#include "function/time_limit.h"
 
 namespace orla::function {
 

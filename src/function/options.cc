@@ -184,6 +184,15 @@ bool is_upstream(std::string_view url) {
 }
 
 absl::Status read_environment(const FunctionSpec& spec, FunctionOptions& options) {
+  for (const auto& [name, value] : spec.environment) {
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
+      return absl::InvalidArgumentError(
+          fmt::format("environment variable \"{}\": expected a name without '=' and NUL", name));
+    }
+    if (value.find('\0') != std::string::npos) {
+      return absl::InvalidArgumentError(fmt::format("environment variable \"{}\": its value holds a NUL", name));
+    }
+  }
   Reader reader(spec.environment, "environment variable");
   constexpr std::chrono::nanoseconds kNone{0};
   constexpr std::chrono::nanoseconds kLeast{1};

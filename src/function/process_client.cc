@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/large_text.h"
 #include "function/process_instance.h"
+#include "function/process_upload.h"
 
 namespace orla::function {
 
@@ -28,6 +29,7 @@ namespace http = boost::beast::http;
 using std::chrono::nanoseconds;
 
 constexpr std::size_t kBlockBytes = 64 * 1024;
+constexpr std::size_t kLeastStatusLine = 14;  // "HTTP/1.1 200" CR LF
 constexpr std::size_t kMaxReadyAnswerBytes = 64 * 1024;
 
 bool same_name(std::string_view a, std::string_view b) {
@@ -71,6 +73,9 @@ std::string request_head(const CallHead& head, std::uint16_t port, std::optional
   std::string text =
       fmt::format("{} {}{}{} HTTP/1.1\r\nHost: {}\r\n", head.method, head.path, head.query.empty() ? "" : "?",
                   head.query, head.host.empty() ? fmt::format("127.0.0.1:{}", port) : head.host);
+  if (!head.upgrade.empty() && one_line(head.upgrade)) {
+    text += fmt::format("Connection: Upgrade\r\nUpgrade: {}\r\n", head.upgrade);
+  }
   for (const auto& [name, value] : head.headers) {
     if (hop_by_hop(name) || same_name(name, "Host") || same_name(name, "Content-Length") || same_name(name, "Expect")) {
       continue;
@@ -86,72 +91,6 @@ std::string request_head(const CallHead& head, std::uint16_t port, std::optional
   }
   return text + "\r\n";
 }
-
-// Sends a body that comes piece by piece, on a thread of its own: reading it blocks.
-class Upload {
- public:
-  Upload(RequestBody& body, int socket, bool chunked)
-      : body_(body), socket_(socket), chunked_(chunked), thread_([this] { run(); }) {}
-  ~Upload() { stop(); }
-  // Nobody wants the rest.
-  void stop() {
-    if (!thread_.joinable()) return;
-    if (!done_) {
-      stopping_ = true;
-      body_.discard();
-      ::shutdown(socket_, SHUT_RDWR);
-    }
-    thread_.join();
-  }
-  bool done() const { return done_; }        // the whole of it was sent
-  bool no_body() const { return no_body_; }  // the client's side broke
-
- private:
-  void run() {
-    constexpr std::size_t kBefore = 10;  // room for a chunk's size and its line end
-    std::array<char, kBefore + kBlockBytes + 2> block;
-    while (!stopping_) {
-      char* begin = block.data() + kBefore;
-      const absl::StatusOr<std::size_t> n = body_.read(begin, kBlockBytes);
-      if (!n.ok()) {
-        no_body_ = true;
-        ::shutdown(socket_, SHUT_RDWR);  // half a request must not look like one
-        return;
-      }
-      if (*n == 0) break;
-      char* end = begin + *n;
-      if (chunked_) {
-        const std::string size = fmt::format("{:x}\r\n", *n);
-        begin -= size.size();
-        size.copy(begin, size.size());
-        *end++ = '\r';
-        *end++ = '\n';
-      }
-      if (!send({begin, static_cast<std::size_t>(end - begin)})) return;
-    }
-    if (!stopping_ && (!chunked_ || send("0\r\n\r\n"))) done_ = true;
-  }
-  bool send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
-      if (n < 0 && errno == EAGAIN) {
-        pollfd event{socket_, POLLOUT, 0};
-        (void)::poll(&event, 1, 1000);
-      } else if (n < 0 && errno != EINTR) {
-        return false;
-      }
-      if (stopping_) return false;
-    }
-    return true;
-  }
-
-  RequestBody& body_;
-  const int socket_;
-  const bool chunked_;
-  std::atomic<bool> stopping_{false}, done_{false}, no_body_{false};
-  std::thread thread_;  // last: it uses all above
-};
 
 Headers headers_of(const http::response_parser<http::buffer_body>& parser) {
   const auto& message = parser.get();
@@ -181,6 +120,7 @@ struct ProcessClient::Exchange {
 
   CallResult result{};
   bool answered = false;       // some byte of an answer came
+  bool began_answer = false;   // the parser has seen some of it
   bool nothing_taken = false;  // the connection was closed before a byte of the request arrived
   bool keep = false;
 
@@ -212,10 +152,20 @@ struct ProcessClient::Exchange {
         parser.emplace();
         parser->header_limit(kMaxAnswerHeadBytes);
         parser->body_limit(boost::none);
-        parser->eager(true);
+        // The head alone at first: what comes with it may have trailers, which are none of its headers.
+        parser->eager(false);
         if (call.head.method == "HEAD") parser->skip(true);
+        began_answer = false;
       }
       if (pending.empty() && !parser->is_done()) return true;
+      if (!began_answer) {
+        if (pending.size() < kLeastStatusLine && std::string_view("HTTP/1.").starts_with(pending.substr(0, 7)))
+          return true;
+        began_answer = true;
+        // The library's parser wants the blank before a reason that is not there.
+        if (pending.size() >= kLeastStatusLine && pending.compare(kLeastStatusLine - 2, 2, "\r\n") == 0)
+          pending.insert(kLeastStatusLine - 2, 1, ' ');
+      }
       auto& out = parser->get().body();
       out.data = block.data();
       out.size = block.size();
@@ -227,8 +177,12 @@ struct ProcessClient::Exchange {
       }
       if (parser->is_header_done() && !result.response_begun) {
         const unsigned status = parser->get().result_int();
-        if (status == 101 || status < 100 || status > 599) {
+        if (status < 100 || (status == 101 && call.head.upgrade.empty())) {
           fail(fmt::format("the function answered with status {}, which cannot be passed on", status));
+          return false;
+        }
+        if (status == 101) {
+          tunnel();
           return false;
         }
         if (status < 200) {  // more is to come
@@ -236,6 +190,7 @@ struct ProcessClient::Exchange {
           continue;
         }
         if (!begin(status)) return false;
+        parser->eager(true);
       }
       if (const std::size_t got = block.size() - out.size; got > 0 && parser->is_header_done()) {
         if (absl::Status sent = call.response.write({block.data(), got}); !sent.ok()) {
@@ -259,15 +214,48 @@ struct ProcessClient::Exchange {
 
   bool begin(unsigned status) {
     std::optional<std::uint64_t> length;
+    Headers headers = headers_of(*parser);
+    const auto said = parser->get()[http::field::content_length];
     if (status == 204 || status == 304) {
       length = 0;
-    } else if (const boost::optional<std::uint64_t> said = parser->content_length(); said.has_value()) {
-      length = *said;
+      // Of what another answer would have had.
+      if (status == 304 && !said.empty()) headers.emplace_back("Content-Length", std::string(said.data(), said.size()));
+    } else if (const boost::optional<std::uint64_t> bytes = parser->content_length(); bytes.has_value()) {
+      length = *bytes;
     }
     result.response_begun = true;
-    if (call.response.begin(static_cast<int>(status), headers_of(*parser), length).ok()) return true;
+    if (call.response.begin(static_cast<int>(status), std::move(headers), length).ok()) return true;
     result.end = CallEnd::kCancelled;
     return false;
+  }
+
+  // The function has switched to another protocol: bytes go both ways until one side ends.
+  void tunnel() {
+    const auto protocol = parser->get()[http::field::upgrade];
+    const absl::Status begun =
+        call.response.switch_protocols(headers_of(*parser), std::string_view(protocol.data(), protocol.size()));
+    if (absl::IsUnimplemented(begun)) return fail(base::message(begun));
+    result.response_begun = true;
+    absl::Status sent = begun;
+    if (sent.ok() && !pending.empty()) sent = call.response.write(pending);
+    Upload upload(call.body, connection.get(), Upload::Form::kTunnel);
+    while (sent.ok()) {
+      switch (wait_for(clock, connection.get(), POLLIN, patience)) {
+        case Waited::kReady:
+          break;
+        case Waited::kCancelled:
+          result.end = CallEnd::kCancelled;
+          return;
+        case Waited::kTimedOut:
+          result.end = CallEnd::kTimedOut;
+          return;
+      }
+      const ssize_t n = ::recv(connection.get(), block.data(), block.size(), MSG_DONTWAIT);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (n <= 0) return;  // its end, or it broke: there is no telling them apart for the client
+      sent = call.response.write({block.data(), static_cast<std::size_t>(n)});
+    }
+    result.end = CallEnd::kCancelled;
   }
 
   void at_end(int error) {
@@ -442,7 +430,8 @@ CallResult ProcessClient::proxy(const Call& call, Body how, const Patience& pati
         exchange.fail("the function took no request");
         return exchange.result;
       }
-      upload.emplace(call.body, exchange.connection.get(), !call.head.content_length.has_value());
+      upload.emplace(call.body, exchange.connection.get(),
+                     call.head.content_length.has_value() ? Upload::Form::kPlain : Upload::Form::kChunked);
       exchange.upload = &*upload;
     }
     exchange.run();

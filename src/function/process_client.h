@@ -36,6 +36,7 @@ class ProcessClient {
   bool ready(const std::string& path, const Patience& patience);
 
   enum class Body : std::uint8_t { kAsItComes, kWhole };
+  // An answer with 101 to a call that offers an upgrade: bytes go both ways until one side ends.
   // Ends in kDone, kFailed, kUnreachable, or kCancelled and kTimedOut as `patience` says (without a message). A request
   // is sent a second time only when the server had closed the kept connection before any byte of it arrived there.
   CallResult proxy(const Call& call, Body body, const Patience& patience);

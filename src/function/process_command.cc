@@ -97,11 +97,7 @@ std::vector<std::string> function_environment(const FunctionSpec& spec, const ba
   }
   for (const auto& [name, value] : spec.environment) all[name] = value;
   std::vector<std::string> environment;
-  for (const auto& [name, value] : all) {
-    if (name.empty() || name.find('=') != std::string::npos) continue;  // no such name can be set
-    if (name.find('\0') != std::string::npos || value.find('\0') != std::string::npos) continue;
-    environment.push_back(fmt::format("{}={}", name, value));
-  }
+  for (const auto& [name, value] : all) environment.push_back(fmt::format("{}={}", name, value));
   return environment;
 }
 
@@ -112,15 +108,6 @@ std::string_view value_in(const std::vector<std::string>& environment, std::stri
     }
   }
   return {};
-}
-
-std::chrono::nanoseconds time_limit(const CallHead& head, const FunctionOptions& options) {
-  const std::chrono::nanoseconds own = options.exec_timeout;
-  const std::optional<std::string_view> asked = find_header(head.headers, "X-Timeout");
-  if (!asked.has_value()) return own;
-  const absl::StatusOr<std::chrono::nanoseconds> wanted = parse_duration(*asked);
-  if (!wanted.ok() || *wanted <= std::chrono::nanoseconds(0)) return own;
-  return own == std::chrono::nanoseconds(0) ? *wanted : std::min(own, *wanted);
 }
 
 }  // namespace orla::function

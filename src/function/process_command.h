@@ -1,4 +1,4 @@
-// What a process function runs, in which environment and how long.
+// What a process function runs, and in which environment.
 #pragma once
 
 #include <filesystem>
@@ -29,8 +29,5 @@ absl::StatusOr<Command> make_command(const std::filesystem::path& image, std::st
 std::vector<std::string> function_environment(const FunctionSpec& spec, const base::Environment& own);
 // The value of `name` there; empty: none.
 std::string_view value_in(const std::vector<std::string>& environment, std::string_view name);
-
-// How long the call may run: exec_timeout, which X-Timeout may lower; zero: as long as its deadline says.
-std::chrono::nanoseconds time_limit(const CallHead& head, const FunctionOptions& options);
 
 }  // namespace orla::function

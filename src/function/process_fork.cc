@@ -17,6 +17,7 @@
 #include "function/http_environment.h"
 #include "function/log_lines.h"
 #include "function/process_instance.h"
+#include "function/time_limit.h"
 
 namespace orla::function {
 

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "function/process_client.h"
 #include "function/process_instance.h"
+#include "function/time_limit.h"
 
 namespace orla::function {
 

@@ -7,6 +7,7 @@
 
 #include "base/absl_view.h"
 #include "function/http_environment.h"
+#include "function/time_limit.h"
 
 namespace orla::function {
 
@@ -15,7 +16,7 @@ namespace {
 base::SteadyTime deadline_of(const WasmFacts& facts, const Call& call, base::SteadyTime now) {
   base::SteadyTime deadline = base::SteadyTime::max();
   if (call.head.deadline != base::SteadyTime{}) deadline = call.head.deadline;
-  const std::chrono::nanoseconds own = facts.spec.options.exec_timeout;
+  const std::chrono::nanoseconds own = time_limit(call.head, facts.spec.options);
   if (own.count() > 0 && own < deadline - now) deadline = now + own;
   return deadline;
 }
@@ -119,7 +120,7 @@ bool WasmCall::flush_output() {
 }
 
 bool WasmCall::set_status(std::int32_t status) {
-  if (begun_ || status < 200 || status > 599) return false;
+  if (begun_ || status < 200 || status > 999) return false;
   status_ = status;
   return true;
 }

@@ -50,6 +50,7 @@ function::CallHead make_call(RequestHead& request, std::string_view rest, const 
   call.host = request.host;
   call.content_length = request.chunked ? std::nullopt : std::optional(request.content_length.value_or(0));
   call.deadline = facts.deadline;
+  call.upgrade = request.upgrade;
   call.headers = std::move(request.headers);
   call.headers.reserve(call.headers.size() + 5);
   bool agent = false;

@@ -84,7 +84,7 @@ void Connection::tick(base::SteadyTime now) {
     case State::kBody:
       return fault({408, "the request's body was not there in time"});
     case State::kCall:
-      if (streams_ && !body_done_ && exchange_->wants_body()) {
+      if (streams_ && !tunnels_ && !body_done_ && exchange_->wants_body()) {
         return fail_stream({408, "the request's body stopped coming"});
       }
       set_deadline(kDeadlineGrace);
@@ -137,6 +137,19 @@ void Connection::break_off() {
 }
 
 void Connection::more_body() { socket_->step_later(shared_from_this()); }
+
+void Connection::upgraded() {
+  socket_->run([self = shared_from_this()] {
+    if (self->state_ != State::kCall) return;
+    {
+      const std::lock_guard lock(self->mutex_);
+      if (self->turn_ != Turn::kCalled) return;
+      self->body_done_ = false;
+    }
+    self->streams_ = self->tunnels_ = true;
+    self->step();
+  });
+}
 
 void Connection::set_deadline(std::chrono::nanoseconds patience) {
   deadline_ = (core_->clock.steady_now() + patience).time_since_epoch().count();
@@ -279,6 +292,7 @@ bool Connection::read_body() {
 
 void Connection::start_call() {
   answered_ = true;
+  tunnels_ = false;
   CallFacts facts{peer_, start_time(), request_began_ + core_->settings.upstream_timeout};
   StartedRequest started{parser_.request(), plan_.route, facts, keep_alive_, request_began_};
   exchange_ = make_exchange(core_, shared_from_this(), started, random_);
@@ -301,7 +315,7 @@ void Connection::start_call() {
 }
 
 bool Connection::attend_call() {
-  if (streams_ && !body_done_) feed();
+  if (streams_ && !body_done_) tunnels_ ? feed_tunnel() : feed();
   if (state_ != State::kCall) return false;
   {
     const std::unique_lock lock(mutex_);
@@ -340,6 +354,20 @@ void Connection::feed() {
     if (taken == 0) break;
   }
   if (gone_ && used_ == in_.size()) fail_stream({400, "the request's body was cut off"});
+}
+
+void Connection::feed_tunnel() {
+  if (used_ < in_.size() && exchange_->wants_body()) {
+    piece_ = unread();
+    used_ = in_.size();
+    exchange_->add_body(piece_);
+  }
+  if (!gone_ || broken_ || used_ < in_.size()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    body_done_ = true;
+  }
+  exchange_->end_body();
 }
 
 void Connection::fail_stream(RequestFault what) {

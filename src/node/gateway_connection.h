@@ -69,6 +69,7 @@ class Connection final : public Wire, public std::enable_shared_from_this<Connec
   void answer(Answer answer) override;
   void break_off() override;
   void more_body() override;
+  void upgraded() override;
 
  private:
   enum class State : std::uint8_t {
@@ -107,6 +108,7 @@ class Connection final : public Wire, public std::enable_shared_from_this<Connec
   bool attend_call();
 
   void feed();
+  void feed_tunnel();
 
   void fail_stream(RequestFault what);
 
@@ -161,6 +163,7 @@ class Connection final : public Wire, public std::enable_shared_from_this<Connec
   bool begun_ = false;     // some of a request is there
   bool answered_ = false;  // it was used once
   bool streams_ = false;
+  bool tunnels_ = false;  // another protocol than HTTP: what comes goes to the exchange as it is
   bool keep_alive_ = false;
   bool is_head_ = false;
   bool http11_ = true;

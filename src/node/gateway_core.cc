@@ -63,14 +63,27 @@ bool GatewayCore::has_namespace(std::string_view space) const {
          std::find(settings.namespaces.begin(), settings.namespaces.end(), space) != settings.namespaces.end();
 }
 
+namespace {
+
+// Empty: the status has none, as is allowed.
+std::string_view reason_of(int status) {
+  namespace http = boost::beast::http;
+  if (status == 418) return "I'm a teapot";
+  if (status == 425) return "Too Early";
+  const http::status known = http::int_to_status(static_cast<unsigned>(status));
+  if (known == http::status::unknown) return "";
+  const boost::beast::string_view reason = http::obsolete_reason(known);
+  return {reason.data(), reason.size()};
+}
+
+}  // namespace
+
 void append_status_line(int status, std::string& out) {
   if (status == 200) {
     out += "HTTP/1.1 200 OK\r\n";
     return;
   }
-  const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(status));
-  const boost::beast::string_view reason = boost::beast::http::obsolete_reason(known);
-  fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\n", status, std::string_view(reason.data(), reason.size()));
+  fmt::format_to(std::back_inserter(out), "HTTP/1.1 {} {}\r\n", status, reason_of(status));
 }
 
 void append_header(std::string_view name, std::string_view value, std::string& out) {

@@ -103,7 +103,7 @@ struct GatewayCore {
   Threads follower_threads;
 };
 
-// "HTTP/1.1 404 Not Found\r\n"
+// "HTTP/1.1 404 Not Found\r\n"; a status that is not known has no reason: "HTTP/1.1 299 \r\n".
 void append_status_line(int status, std::string& out);
 void append_header(std::string_view name, std::string_view value, std::string& out);
 // Whether they may stand in a message: a token; no control characters.

@@ -115,7 +115,7 @@ absl::StatusOr<std::size_t> Exchange::read(char* to, std::size_t room) {
     return n;
   }
   std::unique_lock lock(mutex_);
-  const auto ready = [this] { return waiting_begin_ < waiting_.size() || body_ended_ || body_fault_; };
+  const auto ready = [this] { return waiting_begin_ < waiting_.size() || body_ended_ || body_fault_ || discarded_; };
   if (!ready()) {
     lock.unlock();
     const function::Cancellation::Subscription subscription(invocation.cancellation, [this] {
@@ -138,6 +138,7 @@ absl::StatusOr<std::size_t> Exchange::read(char* to, std::size_t room) {
     lock.unlock();
   }
   lock.lock();
+  if (discarded_) return absl::CancelledError("nobody wants the rest of the body");
   const std::size_t n = std::min(room, waiting_.size() - waiting_begin_);
   if (n == 0) {
     if (body_fault_) return absl::CancelledError(body_fault_->text);
@@ -153,6 +154,12 @@ absl::StatusOr<std::size_t> Exchange::read(char* to, std::size_t room) {
   return n;
 }
 
+void Exchange::discard() {
+  const std::lock_guard lock(mutex_);
+  discarded_ = true;
+  arrived_.notify_one();
+}
+
 // --- The response
 
 absl::Status Exchange::compose(int status, const function::Headers& headers, std::optional<std::uint64_t> length) {
@@ -162,10 +169,11 @@ absl::Status Exchange::compose(int status, const function::Headers& headers, std
     const std::lock_guard lock(mutex_);
     if (body_fault_) return absl::CancelledError(body_fault_->text);
   }
-  if (status < 200 || status > 999) {
+  if ((status < 200 && protocol_.empty()) || status > 999) {
     return absl::InvalidArgumentError(fmt::format("the function answered status {}, which is none", status));
   }
   no_body_ = facts_.is_head || status == 204 || status == 304;
+  bool length_said = false;
   head_.reserve(512);
   append_status_line(status, head_);
   bool type = false;
@@ -185,6 +193,7 @@ absl::Status Exchange::compose(int status, const function::Headers& headers, std
       if (no_body_ && status != 204 && length.value_or(0) == 0 && same(name, "Content-Length") &&
           absl::SimpleAtoi(value, &said)) {
         length = said;
+        length_said = true;
       }
       continue;
     }
@@ -210,7 +219,7 @@ absl::Status Exchange::compose(int status, const function::Headers& headers, std
     }
     append_header(name, value, head_);
   }
-  if (!type && status != 204 && status != 304) {
+  if (!type && status >= 200 && status != 204 && status != 304) {
     append_header("Content-Type", facts_.content_type.empty() ? "text/plain" : facts_.content_type, head_);
   }
   if (!call_id) append_header("X-Call-Id", invocation.head.call_id, head_);
@@ -221,6 +230,22 @@ absl::Status Exchange::compose(int status, const function::Headers& headers, std
     fmt::format_to(std::back_inserter(head_), "X-Duration-Seconds: {:.6f}\r\n", seconds.count());
   }
   if (!date) core_->date.append(core_->clock.wall_now(), head_);
+  // What another answer would have had, nobody knows unless the function says so.
+  if (status == 304 && !length_said) length.reset();
+  compose_framing(status, length);
+  head_ += "\r\n";
+  begun_ = true;
+  status_ = status;
+  return absl::OkStatus();
+}
+
+void Exchange::compose_framing(int status, std::optional<std::uint64_t> length) {
+  if (!protocol_.empty()) {
+    closes_ = true;
+    head_ += "Connection: Upgrade\r\n";
+    append_header("Upgrade", protocol_, head_);
+    return;
+  }
   if (status == 204) {
     left_ = 0;
   } else if (length) {
@@ -240,10 +265,6 @@ absl::Status Exchange::compose(int status, const function::Headers& headers, std
   } else if (!facts_.http11) {
     head_ += "Connection: keep-alive\r\n";
   }
-  head_ += "\r\n";
-  begun_ = true;
-  status_ = status;
-  return absl::OkStatus();
 }
 
 absl::Status Exchange::begin(int status, function::Headers headers, std::optional<std::uint64_t> length) {
@@ -302,6 +323,18 @@ absl::Status Exchange::respond(int status, function::Headers headers, std::strin
   head_.clear();
   left_ = 0;
   complete();
+  return absl::OkStatus();
+}
+
+absl::Status Exchange::switch_protocols(function::Headers headers, std::string_view protocol) {
+  if (invocation.head.upgrade.empty()) return absl::UnimplementedError("the client offers no other protocol");
+  protocol_ = protocol.empty() ? invocation.head.upgrade : std::string(protocol);
+  if (absl::Status composed = compose(101, headers, std::nullopt); !composed.ok()) return composed;
+  iovec piece{head_.data(), head_.size()};
+  if (absl::Status sent = send(&piece, 1); !sent.ok()) return sent;
+  head_.clear();
+  streamed_ = true;
+  wire_->upgraded();
   return absl::OkStatus();
 }
 

@@ -35,6 +35,8 @@ class Wire {
   virtual void break_off() = 0;
   // There is room for more of the body.
   virtual void more_body() = 0;
+  // 101 was written: what the client sends from now on is the exchange's body, as it comes, up to the connection's end.
+  virtual void upgraded() = 0;
 };
 
 // What of the request the response depends on.
@@ -72,9 +74,11 @@ class Exchange final : public function::RequestBody, public function::Response {
   // --- The thread that has the call:
   std::optional<std::string_view> whole() const override;
   absl::StatusOr<std::size_t> read(char* to, std::size_t room) override;
+  void discard() override;
   absl::Status begin(int status, function::Headers headers, std::optional<std::uint64_t> length) override;
   absl::Status write(std::string_view piece) override;
   absl::Status respond(int status, function::Headers headers, std::string_view body) override;
+  absl::Status switch_protocols(function::Headers headers, std::string_view protocol) override;
 
   // Once, at the end: what invoke() said. Says which status the client saw; 499: none, it had gone.
   int finish(const function::InvokeResult& result, std::string_view function_name);
@@ -84,6 +88,8 @@ class Exchange final : public function::RequestBody, public function::Response {
 
  private:
   absl::Status compose(int status, const function::Headers& headers, std::optional<std::uint64_t> length);
+  // What stands between the headers and the body, by how the body is sent.
+  void compose_framing(int status, std::optional<std::uint64_t> length);
   absl::Status send(iovec* pieces, int count);
   absl::Status wait_for_room(base::SteadyTime since);
   void complete();
@@ -97,11 +103,12 @@ class Exchange final : public function::RequestBody, public function::Response {
 
   mutable std::mutex mutex_;  // guards the streamed body
   std::condition_variable arrived_;
-  bool streamed_ = false;  // set before the call begins
+  bool streamed_ = false;  // set before the call begins, or by the thread that has the call
   std::string waiting_;
   std::size_t waiting_begin_ = 0;
   bool paused_ = false;  // the connection reads no more until more_body()
   bool body_ended_ = false;
+  bool discarded_ = false;  // nobody reads the rest
   std::optional<RequestFault> body_fault_;
 
   // Of the thread that has the call.
@@ -114,6 +121,7 @@ class Exchange final : public function::RequestBody, public function::Response {
   bool chunked_ = false;
   bool closes_ = false;                // the connection ends with the response
   bool no_body_ = false;               // HEAD, 204, 304
+  std::string protocol_;               // that the connection goes on with; empty: HTTP
   std::optional<std::uint64_t> left_;  // of a body with a length
 };
 

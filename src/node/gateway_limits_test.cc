@@ -50,6 +50,8 @@ TEST(GatewayRequests, ShapesThatCouldBeReadInTwoWaysAreRefused) {
       {post + "no colon\r\n\r\n", 400},
       {post + std::string("X-A: a\0b\r\n\r\n", 12), 400},
       {post + "Host: other\r\n\r\n", 400},
+      {"GET /function/echo HTTP/1.1\r\nHost: a b\r\n\r\n", 400},
+      {"GET /function/echo HTTP/1.1\r\nHost: a/b\r\n\r\n", 400},
       {"GET /function/echo HTTP/1.1\r\n\r\n", 400},
       {"GET /function/echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
       {"GET /function/echo HTTP/2.0\r\nHost: h\r\n\r\n", 505},

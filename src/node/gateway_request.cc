@@ -25,6 +25,12 @@ bool same(std::string_view a, std::string_view b) {
   return absl::EqualsIgnoreCase(base::absl_view(a), base::absl_view(b));
 }
 
+// Of a host and port (RFC 3986); not checked further.
+bool is_host_sign(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~:[]%!$&'()*+,;=").find(c) != std::string_view::npos;
+}
+
 // Calls `take` with each name of a comma-separated list.
 template <typename Take>
 void for_names(std::string_view list, Take take) {
@@ -62,6 +68,11 @@ class Reader final : public http::basic_parser<true> {
     if (codings_ > 0 && lengths_ > 0) return refuse(400, "both Content-Length and Transfer-Encoding");
     if (codings_ > 0 && !head_.http11) return refuse(400, "Transfer-Encoding in HTTP/1.0");
     head_.keep_alive = head_.http11 ? !close_ : keep_alive_ && !close_;
+    // Nothing else is passed on: of HTTP/2 this is no way in.
+    if (!same(head_.upgrade, "websocket") || !upgrades_ || !head_.http11 || close_ || head_.chunked ||
+        head_.content_length.value_or(0) > 0) {
+      head_.upgrade.clear();
+    }
     if (!named_.empty()) {
       for_names(named_, [this](std::string_view name) {
         std::erase_if(head_.headers, [&](const auto& header) { return same(header.first, name); });
@@ -112,6 +123,10 @@ class Reader final : public http::basic_parser<true> {
       case http::field::host:
         ++hosts_;
         head_.host = view(value);
+        if (!std::all_of(head_.host.begin(), head_.host.end(), is_host_sign)) {
+          refuse(400, "a Host header that is no host");
+          error = http::make_error_code(http::error::bad_value);
+        }
         return;
       case http::field::content_length: {
         ++lengths_;
@@ -136,6 +151,8 @@ class Reader final : public http::basic_parser<true> {
             close_ = true;
           } else if (same(option, "keep-alive")) {
             keep_alive_ = true;
+          } else if (same(option, "upgrade")) {
+            upgrades_ = true;
           } else {
             named_.append(named_.empty() ? "" : ",").append(option);
           }
@@ -154,7 +171,9 @@ class Reader final : public http::basic_parser<true> {
       case http::field::proxy_authorization:
       case http::field::te:
       case http::field::trailer:
+        return;
       case http::field::upgrade:
+        head_.upgrade.append(head_.upgrade.empty() ? "" : ", ").append(value.data(), value.size());
         return;
       default:
         break;
@@ -206,6 +225,7 @@ class Reader final : public http::basic_parser<true> {
   int codings_ = 0;
   bool close_ = false;
   bool keep_alive_ = false;
+  bool upgrades_ = false;
   bool head_done_ = false;
 };
 

@@ -34,6 +34,7 @@ struct RequestHead {
   bool keep_alive = true;
   bool http11 = true;  // else 1.0
   bool expects_continue = false;
+  std::string upgrade;  // "websocket" as it was sent, where that is offered and there is no body; else empty
 
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
 };

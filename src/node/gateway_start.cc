@@ -67,6 +67,7 @@ void enqueue(const std::shared_ptr<GatewayCore>& core, const std::shared_ptr<Exc
   call.body = std::move(exchange->body);
   call.callback_url = function::find_header(exchange->invocation.head.headers, "X-Callback-Url").value_or("");
   call.head = exchange->invocation.head;
+  call.head.upgrade.clear();
   core->async->accept(std::move(call), [exchange](const absl::Status& status) {
     const std::string message = base::message(status);
     switch (status.code()) {
@@ -127,7 +128,7 @@ RequestPlan plan_request(GatewayCore& core, const RequestHead& request) {
         plan.answer = text(501, "this node has no queue for calls that are made later");
       } else if (request.method == "POST") {
         const std::optional<std::string_view> url = function::find_header(request.headers, "X-Callback-Url");
-        if (url && !is_callback_url(*url)) {
+        if (url && !url->empty() && !is_callback_url(*url)) {
           plan.answer = text(400, "X-Callback-Url: expected http://HOST/... or https://HOST/...");
         } else if (const function::FunctionKey key = function::key_of(plan.route.name); !core.host.exists(key)) {
           plan.answer = text(404, fmt::format("error finding function {}: it is not deployed", key.text()));
@@ -166,7 +167,7 @@ RequestPlan plan_request(GatewayCore& core, const RequestHead& request) {
       plan.answer->headers.emplace_back("Allow", plan.route.rest);
       break;
     case Route::Kind::kBadName:
-      plan.answer = text(400, "a function's name is letters, digits, '-', '_' and '.'");
+      plan.answer = text(400, "a function's name is letters, digits, '-', '_' and '.', 127 of them at most");
       plan.answer->headers.emplace_back("X-OpenFaaS-Internal", "proxy");
       break;
   }

@@ -267,6 +267,7 @@ TEST(GatewayAsync, CallsAreTakenAndTakenBack) {
   EXPECT_EQ(async.calls[0].body, "body");
   EXPECT_EQ(async.calls[0].callback_url, "http://there/x");
   EXPECT_EQ(client.ask(with_body("POST", "/async-function/f", "", "X-Callback-Url: ftp://x\r\n")).status, 400);
+  EXPECT_EQ(client.ask(with_body("POST", "/async-function/f", "", "X-Callback-Url:\r\n")).status, 202) << "as none";
   EXPECT_EQ(client.ask(with_body("POST", "/async-function/g", "")).status, 404);
   EXPECT_EQ(client.ask(get("/async-function/f")).status, 405);
   async.next = absl::InternalError("disk");
