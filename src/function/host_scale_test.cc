@@ -364,7 +364,7 @@ TEST(HostLimits, FunctionsReplicasAndFollowers) {
   ASSERT_TRUE(host.deploy("b").ok());
   ASSERT_TRUE(host.ready("b", 1));
   ASSERT_TRUE(host->scale(key_of("b"), 0).ok());
-  ASSERT_TRUE(host.deploy("c").ok());
+  EXPECT_TRUE(eventually([&] { return host.deploy("c").ok(); })) << "once the replica of b has ended";
   ASSERT_TRUE(host.ready("c", 1));
   EXPECT_EQ(host.deploy("d").code(), absl::StatusCode::kResourceExhausted);
   const InvokeResult none = call(*host, "b");
