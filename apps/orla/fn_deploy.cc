@@ -67,7 +67,9 @@ int deploy(const Options& o) {
     gateway->complain("--replace and --only-new exclude each other");
     return kUsage;
   }
-  const std::string name = o.name.empty() ? std::filesystem::path(image).stem().string() : o.name;
+  // Of a registry's path without its tag, so that what is wrong is said of the image.
+  const std::string stem = std::filesystem::path(image).stem().string();
+  const std::string name = o.name.empty() ? stem.substr(0, stem.find_first_of(":@")) : o.name;
   if (!o.copy_to.empty()) {
     const std::optional<std::string> there = copied(*gateway, o, image);
     if (!there) return kFailed;

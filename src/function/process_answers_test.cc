@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "function/process_http_for_test.h"
 
@@ -82,6 +83,39 @@ TEST(ProcessAnswers, AnswersAsServersWriteThem) {
     EXPECT_EQ(call.response.length(), c.length) << c.bytes;
     EXPECT_EQ(call.response.body(), c.body) << c.bytes;
   }
+}
+
+TEST(ProcessAnswers, AServerThatAcceptsFewConnectionsAtATimeIsReachedSoon) {
+  ProcessFunctionForTest fn;
+  fn.spec.options.mode = WatchdogMode::kHttp;
+  fn.python(R"(
+import os, socket, time
+s = socket.socket()
+s.bind(('127.0.0.1', int(os.environ['PORT'])))
+s.listen(1)
+while True:
+    c, _ = s.accept()
+    c.recv(65536)
+    time.sleep(0.01)
+    c.sendall(b'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok')
+    c.close()
+)");
+  ASSERT_TRUE(fn.start().ok());
+  std::atomic<int> answered{0};
+  const base::SteadyTime began = fn.clock.steady_now();
+  {
+    std::vector<std::jthread> calls;
+    for (int i = 0; i < 50; ++i) {
+      calls.emplace_back([&] {
+        CallForTest call;
+        call.head.method = "GET";
+        if (call.run(*fn.instance).end == CallEnd::kDone && call.response.body() == "ok") ++answered;
+      });
+    }
+  }
+  EXPECT_EQ(answered, 50);
+  // Left to the kernel, the last ones would come after 7 s and more.
+  EXPECT_LT(fn.clock.steady_now() - began, seconds(6));
 }
 
 // What a client says after a 101, and what it is told.

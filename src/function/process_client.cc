@@ -30,6 +30,8 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t kBlockBytes = 64 * 1024;
 constexpr std::size_t kLeastStatusLine = 14;  // "HTTP/1.1 200" CR LF
+constexpr std::chrono::milliseconds kFirstConnectWait{5};
+constexpr std::chrono::milliseconds kLongestConnectWait{80};
 constexpr std::size_t kMaxReadyAnswerBytes = 64 * 1024;
 
 bool same_name(std::string_view a, std::string_view b) {
@@ -322,31 +324,40 @@ ProcessClient::ProcessClient(const base::Clock& clock, std::uint16_t port,
     : clock_(clock), port_(port), make_socket_(std::move(make_socket)) {}
 
 absl::StatusOr<base::FileDescriptor> ProcessClient::connect(const Patience& patience) {
-  absl::StatusOr<base::FileDescriptor> made = make_socket_();
-  if (!made.ok()) return made;
-  ::fcntl(made->get(), F_SETFL, O_NONBLOCK);
-  const int on = 1;
-  ::setsockopt(made->get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port_);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(made->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return made;
-  int error = errno;
-  if (error == EINPROGRESS) {
-    switch (wait_for(clock_, made->get(), POLLOUT, patience)) {
-      case Waited::kReady:
-        break;
-      case Waited::kCancelled:
-        return absl::CancelledError("cancelled");
-      case Waited::kTimedOut:
-        return absl::DeadlineExceededError("timed out");
+  nanoseconds wait = kFirstConnectWait;
+  while (true) {
+    absl::StatusOr<base::FileDescriptor> made = make_socket_();
+    if (!made.ok()) return made;
+    ::fcntl(made->get(), F_SETFL, O_NONBLOCK);
+    const int on = 1;
+    ::setsockopt(made->get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port_);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(made->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return made;
+    int error = errno;
+    if (error == EINPROGRESS) {
+      // This machine's own connections are there at once, unless the server accepts fewer than come. The kernel would
+      // try again after 1, 3, 7 seconds: that is too long, and another socket does as well.
+      const base::SteadyTime now = clock_.steady_now();
+      const bool last = patience.deadline - now <= wait;
+      switch (wait_for(clock_, made->get(), POLLOUT, {last ? patience.deadline : now + wait, patience.cancelled})) {
+        case Waited::kReady:
+          break;
+        case Waited::kCancelled:
+          return absl::CancelledError("cancelled");
+        case Waited::kTimedOut:
+          if (last) return absl::DeadlineExceededError("timed out");
+          wait = std::min<nanoseconds>(2 * wait, kLongestConnectWait);
+          continue;
+      }
+      socklen_t size = sizeof error;
+      ::getsockopt(made->get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      if (error == 0) return made;
     }
-    socklen_t size = sizeof error;
-    ::getsockopt(made->get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error == 0) return made;
+    return base::errno_status(error, fmt::format("cannot connect to the function's port {}", port_));
   }
-  return base::errno_status(error, fmt::format("cannot connect to the function's port {}", port_));
 }
 
 std::optional<base::FileDescriptor> ProcessClient::take_idle() {

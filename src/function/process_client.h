@@ -16,7 +16,7 @@
 
 namespace orla::function {
 
-inline constexpr std::size_t kMaxIdleConnections = 64;
+inline constexpr std::size_t kMaxIdleConnections = 256;
 inline constexpr std::uint32_t kMaxAnswerHeadBytes = 64 * 1024;
 
 // Thread-safe.

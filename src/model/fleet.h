@@ -37,10 +37,11 @@ struct SiteSpec {
 
 // The functions of a node. Paths are resolved relative to the fleet file.
 struct GatewaySpec {
-  std::string address;  // "127.0.0.1:8080"; empty = the node hosts none
-  std::string metrics;  // a second address for /metrics; empty = none
-  std::string auth;     // folder; empty = no authentication
-  std::string images;   // folder; empty = native functions only
+  std::string address;   // "127.0.0.1:8080"; empty = the node hosts none
+  std::string metrics;   // a second address for /metrics; empty = none
+  std::string auth;      // folder; empty = no authentication
+  std::string images;    // folder; empty = native functions only
+  std::string wasmtime;  // its library; empty = beside the program
   bool processes = false;
   std::vector<std::string> namespaces;  // beside the default one
   std::vector<std::string> callbacks_allowed;

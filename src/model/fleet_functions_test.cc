@@ -21,7 +21,7 @@ std::string with_gateway(const std::string& settings, const std::string& functio
 TEST(FleetFunctions, AreReadWithPathsFromTheFleetFilesFolder) {
   const ParsedFleet parsed = parse(
       with_gateway("gateway = \"127.0.0.1:0\"\nimages = \"images\"\ngateway_auth = \"/etc/auth\"\nprocesses = true\n"
-                   "namespaces = [\"dev\"]\nupstream_timeout = \"5s\"\n",
+                   "wasmtime = \"lib/libwasmtime.so\"\nnamespaces = [\"dev\"]\nupstream_timeout = \"5s\"\n",
                    "\n[[function]]\nnode = \"edge-1\"\nname = \"echo\"\nnamespace = \"dev\"\nimage = \"echo.wasm\"\n"
                    "environment = { exec_timeout = \"1s\" }\nlabels = { \"com.openfaas.scale.min\" = \"2\" }\n"
                    "secrets = \"key\"\nmemory = \"64Mi\"\n"));
@@ -30,6 +30,7 @@ TEST(FleetFunctions, AreReadWithPathsFromTheFleetFilesFolder) {
   EXPECT_EQ(gateway.address, "127.0.0.1:0");
   EXPECT_EQ(gateway.images, "dir/images");
   EXPECT_EQ(gateway.auth, "/etc/auth");
+  EXPECT_EQ(gateway.wasmtime, "dir/lib/libwasmtime.so");
   EXPECT_TRUE(gateway.processes);
   EXPECT_EQ(gateway.upstream_timeout, std::chrono::seconds(5));
   EXPECT_EQ(gateway.drain_timeout, std::chrono::seconds(30));
@@ -50,6 +51,7 @@ TEST(FleetFunctions, WhatDoesNotFitIsSaid) {
   };
   EXPECT_THAT(error("gateway = \"0.0.0.0:8080\"\n", ""), HasSubstr("gateway: \"0.0.0.0:8080\" is not a loopback"));
   EXPECT_THAT(error("images = \"x\"\n", ""), HasSubstr("\"images\" of a node without \"gateway\""));
+  EXPECT_THAT(error("wasmtime = \"x\"\n", ""), HasSubstr("\"wasmtime\" of a node without \"gateway\""));
   EXPECT_THAT(error("gateway = \"127.0.0.1:8411\"\n", ""), HasSubstr("is taken"));
   EXPECT_THAT(error("", function + "\"edge-1\"\n"), HasSubstr("\"edge-1\" hosts no functions"));
   EXPECT_THAT(error("", function + "\"edge-9\"\n"), HasSubstr("unknown node \"edge-9\""));

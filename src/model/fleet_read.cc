@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 8> kMappingKeys = {"time",   "labels",   
 constexpr std::array<std::string_view, 6> kNotOfPush = {"path", "schema", "speed", "select", "max_jump", "generator"};
 
 // Of [[node]], and nothing without a gateway.
-constexpr std::array<std::string_view, 9> kOfGateway = {"gateway_metrics",  "gateway_auth", "images",
-                                                        "processes",        "namespaces",   "callbacks_allowed",
-                                                        "upstream_timeout", "drain_notice", "drain_timeout"};
+constexpr std::array<std::string_view, 10> kOfGateway = {
+    "gateway_metrics", "gateway_auth",      "images",           "wasmtime",     "processes",
+    "namespaces",      "callbacks_allowed", "upstream_timeout", "drain_notice", "drain_timeout"};
 
 class Reader {
  public:
@@ -159,6 +159,7 @@ class Reader {
     gateway.metrics = section.text("gateway_metrics");
     gateway.auth = from_folder(section.text("gateway_auth"));
     gateway.images = from_folder(section.text("images"));
+    gateway.wasmtime = from_folder(section.text("wasmtime"));
     gateway.processes = section.boolean("processes");
     gateway.namespaces = section.texts("namespaces");
     gateway.callbacks_allowed = section.texts("callbacks_allowed");

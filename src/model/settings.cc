@@ -108,6 +108,10 @@ constexpr Setting kSettings[] = {
      "Folder under which the images of functions lie; without one only `native/...` can be deployed. A relative path "
      "starts from the fleet file's folder.",
      "images = \"functions\""},
+    {"node", "wasmtime", kText, kOptional, "", "", "1..4096",
+     "The file `libwasmtime.so` (50.0.1) that WebAssembly functions run in; without one it is looked for beside the "
+     "program, in `../lib` and in `../lib/orla`. A relative path starts from the fleet file's folder.",
+     "wasmtime = \"/opt/wasmtime/libwasmtime.so\""},
     {"node", "processes", kBoolean, kOptional, "", "false", "",
      "Whether functions may be executables of this machine: who can deploy then runs code as this user.",
      "processes = true"},

@@ -69,10 +69,9 @@ class Reader final : public http::basic_parser<true> {
     if (codings_ > 0 && !head_.http11) return refuse(400, "Transfer-Encoding in HTTP/1.0");
     head_.keep_alive = head_.http11 ? !close_ : keep_alive_ && !close_;
     // Nothing else is passed on: of HTTP/2 this is no way in.
-    if (!same(head_.upgrade, "websocket") || !upgrades_ || !head_.http11 || close_ || head_.chunked ||
-        head_.content_length.value_or(0) > 0) {
-      head_.upgrade.clear();
-    }
+    const bool offers = upgrades_ && head_.http11 && !close_ && head_.method == "GET" && !head_.chunked &&
+                        head_.content_length.value_or(0) == 0 && same(head_.upgrade, "websocket");
+    if (!offers) head_.upgrade.clear();
     if (!named_.empty()) {
       for_names(named_, [this](std::string_view name) {
         std::erase_if(head_.headers, [&](const auto& header) { return same(header.first, name); });

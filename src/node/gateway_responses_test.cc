@@ -162,7 +162,8 @@ TEST(GatewayUpgrade, OnlyAWebSocketIsOffered) {
       get("/function/ws", "Connection: Upgrade\r\n"),
       get("/function/ws", "Connection: Upgrade, close\r\nUpgrade: websocket\r\n"),
       get("/function/ws", "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: x\r\n"),
-      with_body("POST", "/function/ws", "body", "Connection: Upgrade\r\nUpgrade: websocket\r\n"),
+      with_body("POST", "/function/ws", "", "Connection: Upgrade\r\nUpgrade: websocket\r\n"),
+      with_body("GET", "/function/ws", "body", "Connection: Upgrade\r\nUpgrade: websocket\r\n"),
       "GET /function/ws HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
   };
   for (const std::string& request : cases) {

@@ -96,7 +96,7 @@ class Assembly final : public NodeFunctions {
                     const base::Clock& clock, base::Logger& log) {
     const std::filesystem::path folder = state / "functions";
     if (absl::Status status = base::make_directories(folder); !status.ok()) return status;
-    runtimes_ = function::make_runtimes({folder, {}, &matrices_}, clock);
+    runtimes_ = function::make_runtimes({folder, node.gateway.wasmtime, &matrices_}, clock);
     auto host = function::Host::open(host_settings(fleet, node, folder, log), runtimes_, clock);
     if (!host.ok()) return host.status();
     host_ = *std::move(host);

@@ -43,4 +43,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+class Server(ThreadingHTTPServer):
+    request_queue_size = 256  # many calls may come at once
+
+
+Server(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
