@@ -207,7 +207,7 @@ TEST_F(Contract, OddRequestsReachAFunctionAsTheyWereSentOrAreRefused) {
   struct Row {
     std::string request;
     std::string status;
-    std::string path, query;
+    std::string path{}, query{};
   };
   const auto get = [](const std::string& target, const std::string& more = "") {
     return "GET " + target + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + more + "\r\n";

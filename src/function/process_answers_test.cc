@@ -1,6 +1,7 @@
 // Mode http: answers as servers write them, and what comes after a 101.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "function/host_fakes.h"
+#include "function/process_client.h"
 #include "function/process_http_for_test.h"
 
 namespace orla::function {
@@ -116,6 +119,31 @@ while True:
   EXPECT_EQ(answered, 50);
   // Left to the kernel, the last ones would come after 7 s and more.
   EXPECT_LT(fn.clock.steady_now() - began, seconds(6));
+}
+
+TEST(ProcessAnswers, AConnectionThatWasIdleForLongIsNotUsedAgain) {
+  ManualClock clock;
+  // How many requests the connection has seen.
+  HttpFunction fn("    ok(c, (os.environ['PORT'] if target == '/port' else str(count)).encode())");
+  ASSERT_TRUE(fn.start().ok());
+  const auto port = static_cast<std::uint16_t>(std::stoi(fn.get("/port").second));
+  ProcessClient client(clock, port, [] {
+    return absl::StatusOr<base::FileDescriptor>(base::FileDescriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  });
+  const auto ask = [&] {
+    CallForTest call;
+    call.head.method = "GET";
+    const CallResult result = client.proxy(Call{call.head, call.whole, call.response, call.cancellation},
+                                           ProcessClient::Body::kAsItComes, {});
+    EXPECT_EQ(result.end, CallEnd::kDone) << result.message;
+    return call.response.body();
+  };
+  EXPECT_EQ(ask(), "1");
+  EXPECT_EQ(ask(), "2");
+  clock.advance(kLongestIdle);
+  EXPECT_EQ(ask(), "3");
+  clock.advance(kLongestIdle + std::chrono::milliseconds(1));
+  EXPECT_EQ(ask(), "1");
 }
 
 // What a client says after a 101, and what it is told.

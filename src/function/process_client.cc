@@ -362,8 +362,9 @@ absl::StatusOr<base::FileDescriptor> ProcessClient::connect(const Patience& pati
 
 std::optional<base::FileDescriptor> ProcessClient::take_idle() {
   const std::lock_guard lock(mutex_);
+  forget_old();
   while (!idle_.empty()) {
-    base::FileDescriptor connection = std::move(idle_.back());
+    base::FileDescriptor connection = std::move(idle_.back().connection);
     idle_.pop_back();
     char byte = 0;
     if (::recv(connection.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN) return connection;
@@ -373,7 +374,14 @@ std::optional<base::FileDescriptor> ProcessClient::take_idle() {
 
 void ProcessClient::keep(base::FileDescriptor connection) {
   const std::lock_guard lock(mutex_);
-  if (idle_.size() < kMaxIdleConnections) idle_.push_back(std::move(connection));
+  forget_old();
+  if (idle_.size() < kMaxIdleConnections) idle_.push_back({std::move(connection), clock_.steady_now()});
+}
+
+void ProcessClient::forget_old() {
+  const base::SteadyTime oldest = clock_.steady_now() - kLongestIdle;
+  const auto young = std::find_if(idle_.begin(), idle_.end(), [&](const Idle& one) { return one.since >= oldest; });
+  idle_.erase(idle_.begin(), young);
 }
 
 void ProcessClient::close_idle() {

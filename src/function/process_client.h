@@ -16,6 +16,9 @@
 
 namespace orla::function {
 
+// A connection that was not used for so long is not used again: servers close theirs after some seconds without a
+// request, and one that comes at that moment is lost.
+inline constexpr std::chrono::seconds kLongestIdle{1};
 inline constexpr std::size_t kMaxIdleConnections = 256;
 inline constexpr std::uint32_t kMaxAnswerHeadBytes = 64 * 1024;
 
@@ -49,12 +52,17 @@ class ProcessClient {
   absl::StatusOr<base::FileDescriptor> connect(const Patience& patience);
   std::optional<base::FileDescriptor> take_idle();
   void keep(base::FileDescriptor connection);
+  void forget_old();  // under mutex_
 
   const base::Clock& clock_;
   const std::uint16_t port_;
   const std::function<absl::StatusOr<base::FileDescriptor>()> make_socket_;
   std::mutex mutex_;
-  std::vector<base::FileDescriptor> idle_;  // guarded by mutex_; the last one was used last
+  struct Idle {
+    base::FileDescriptor connection;
+    base::SteadyTime since;
+  };
+  std::vector<Idle> idle_;  // guarded by mutex_; the last one was used last
 };
 
 }  // namespace orla::function

@@ -197,6 +197,38 @@ TEST(GatewayAuth, GuardsTheSystemAndThePageWhateverThePathLooksLike) {
   }
 }
 
+TEST(GatewayAuth, ComparesWhatIsGivenByteForByte) {
+  const auto folder = base::TemporaryDirectory::create("gateway-auth");
+  ASSERT_TRUE(folder.ok());
+  // A password with a colon and letters beyond ASCII, in files as editors of any system write them.
+  ASSERT_TRUE(base::write_file_atomically(folder->path() / "basic-auth-user", "admin\r\n").ok());
+  ASSERT_TRUE(base::write_file_atomically(folder->path() / "basic-auth-password", "s:\u00e9 \n\n").ok());
+  GatewaySettings settings;
+  settings.auth = folder->path();
+  World world(settings);
+  Client client = world.client();
+  const std::pair<std::string, int> cases[] = {
+      {"Basic YWRtaW46czrDqSA=", 200},  // admin:s:\u00e9 and a blank
+      {"basic YWRtaW46czrDqSA=", 200},
+      {"BASIC YWRtaW46czrDqSA=", 200},
+      {"Basic YWRtaW46czrDqQ==", 401},  // without the blank
+      {"Basic YWRtaW46", 401},          // admin:
+      {"Basic OnM6w6kg", 401},          // :s:\u00e9
+      {"Basic", 401},
+      {"Basic ", 401},
+      {"Basic :", 401},
+      {"Basic *not base64*", 401},
+      {"Bearer YWRtaW46czrDqSA=", 401},
+      {"YWRtaW46czrDqSA=", 401},
+      {"Digest username=\"admin\"", 401},
+  };
+  for (const auto& [value, status] : cases) {
+    EXPECT_EQ(client.ask(get("/system/functions", "Authorization: " + value + "\r\n")).status, status) << value;
+  }
+  const std::string twice = "Authorization: Basic AAAA\r\nAuthorization: Basic YWRtaW46czrDqSA=\r\n";
+  EXPECT_EQ(client.ask(get("/system/functions", twice)).status, 401) << "the first one counts";
+}
+
 TEST(GatewayAuth, MissingFilesAreAnError) {
   World world;
   GatewaySettings settings;
