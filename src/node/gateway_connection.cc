@@ -337,6 +337,7 @@ bool Connection::attend_call() {
 void Connection::feed() {
   while (used_ < in_.size() && exchange_->wants_body()) {
     std::size_t taken = 0;
+    piece_.clear();
     const auto progress = parser_.body(unread(), plan_.body_limit, piece_, taken);
     used_ += taken;
     if (!piece_.empty()) exchange_->add_body(piece_);
@@ -417,6 +418,7 @@ bool Connection::skip_body() {
   std::size_t taken = 0;
   piece_.clear();
   const auto progress = parser_.body(unread(), UINT64_MAX, piece_, taken);
+  piece_.clear();  // nothing of it may come to the next request
   used_ += taken;
   skipped_ += taken;
   if (progress == RequestParser::Progress::kDone) {

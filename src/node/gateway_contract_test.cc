@@ -259,6 +259,36 @@ TEST(GatewayCalls, StreamsALargeBodyBothWays) {
   EXPECT_EQ(client.ask(with_body("POST", "/function/echo", "again")).body, "again");
 }
 
+// A function answers without its request's body: what is skipped of that must not come to the next request.
+TEST(GatewayCalls, WhatAFunctionLeavesOfABodyComesToNoOther) {
+  World world;
+  world.host.add("early", [](function::Invocation& call) {
+    EXPECT_TRUE(call.response.respond(200, {}, "early").ok());
+    return ended(InvokeEnd::kAnswered);
+  });
+  world.host.add("read", [](function::Invocation& call) {
+    std::string all;
+    char piece[10'000];
+    while (true) {
+      const absl::StatusOr<std::size_t> n = call.body.read(piece, sizeof piece);
+      if (!n.ok() || *n == 0) break;
+      all.append(piece, *n);
+    }
+    EXPECT_TRUE(call.response.respond(200, {}, all).ok());
+    return ended(InvokeEnd::kAnswered);
+  });
+  Client client = world.client();
+  for (const char letter : {'a', 'b', 'c'}) {
+    const std::string request = with_body("POST", "/function/early", std::string(200'000, 'x'));
+    client.send(request.substr(0, 50'000));
+    EXPECT_EQ(client.receive().body, "early");
+    client.send(request.substr(50'000));
+    const std::string body(100'000, letter);
+    const Reply reply = client.ask(with_body("POST", "/function/read", body));
+    EXPECT_TRUE(reply.body == body) << reply.body.size() << " bytes, beginning with " << reply.body.substr(0, 10);
+  }
+}
+
 TEST(GatewayCalls, ChunkedBodiesWholeAndInPieces) {
   World world;
   world.host.add("echo", echo);
