@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <barrier>
 #include <set>
@@ -202,6 +203,40 @@ TEST_F(UnderLoad, CallsFromZeroStartEachReplicaOnce) {
       EXPECT_EQ(starts() - before, replicas) << "round " << round;
     }
   }
+}
+
+// A node has the descriptors that it may have; when there are none left it takes connections again once there are.
+TEST_F(UnderLoad, WithoutDescriptorsAndWithThemAgain) {
+  ASSERT_TRUE(nodes.up());
+  nodes.deploy(echo("0"));
+  const int pid = nodes.pid();
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(pid, RLIMIT_NOFILE, nullptr, &limit), 0);
+  EXPECT_EQ(limit.rlim_cur, std::min<rlim_t>(limit.rlim_max, 1 << 18));
+  const rlimit few{static_cast<rlim_t>(held_by(pid).descriptors) + 10, limit.rlim_max};
+  ASSERT_EQ(::prlimit(pid, RLIMIT_NOFILE, &few, nullptr), 0);
+  {
+    std::vector<std::jthread> threads;
+    std::atomic<int> answered{0};
+    std::barrier gate(60);
+    for (int i = 0; i < 60; ++i) {
+      threads.emplace_back([&] {
+        GatewayConnection connection(nodes.url());
+        const auto answer = connection.ask("POST", "/function/echo", "x", {}, seconds(1));
+        answered += answer.ok() && answer->status == 200 ? 1 : 0;
+        gate.arrive_and_wait();
+      });
+    }
+    threads.clear();
+    EXPECT_GE(answered, 5);
+    EXPECT_LT(answered, 20);
+  }
+  EXPECT_TRUE(FleetUnderTest::until(seconds(10), [&] {
+    const auto answer = GatewayConnection(nodes.url()).ask("POST", "/function/echo", "again", {}, seconds(1));
+    return answer.ok() && answer->body == "again";
+  }));
+  ASSERT_EQ(::prlimit(pid, RLIMIT_NOFILE, &limit, nullptr), 0);
+  EXPECT_EQ(nodes.ask("POST", "/function/echo", "x").body, "x");
 }
 
 }  // namespace

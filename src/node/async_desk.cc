@@ -90,7 +90,10 @@ class Desk final : public AsyncDesk {
       return added.status();
     };
     change.after = [this, done = std::move(done)](const absl::Status& status) {
-      if (status.ok()) ++accepted_;
+      if (status.ok()) {
+        const std::lock_guard lock(mutex_);
+        ++counts_.accepted;
+      }
       done(status);
     };
     post(std::move(change));
@@ -210,6 +213,7 @@ class Desk final : public AsyncDesk {
       leased.clear();
       answered.clear();
     }
+    tell_lengths();  // who hears that a call was taken finds it counted
     bool room = status.ok();
     for (std::size_t i = 0; i < changes.size(); ++i) {
       Change& change = changes[i];
@@ -224,7 +228,6 @@ class Desk final : public AsyncDesk {
     }
     for (QueuedCall& call : leased) start(std::move(call));
     for (AnsweredCall& call : answered) call_back(std::move(call));
-    tell_lengths();
     if (!room) {
       std::unique_lock lock(mutex_);
       wake_.wait_for(lock, stopping_ ? kLastPause : kDiskPause,
@@ -419,7 +422,6 @@ class Desk final : public AsyncDesk {
     counts_.waiting = waiting;
     counts_.answered = queue_->answered_count();
     counts_.dead = queue_->dead_count();
-    counts_.accepted = accepted_;
   }
 
   const AsyncSettings settings_;
@@ -434,7 +436,6 @@ class Desk final : public AsyncDesk {
   std::size_t calling_back_ = 0;                                  // handed to the sender
   std::map<std::string, std::uint64_t, std::less<>> told_;
   std::string last_leased_;
-  std::uint64_t accepted_ = 0;
   base::SystemRandom random_;
 
   mutable std::mutex mutex_;

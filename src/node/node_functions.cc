@@ -8,6 +8,7 @@
 
 #include "base/absl_view.h"
 #include "base/files.h"
+#include "base/open_files.h"
 #include "function/host.h"
 #include "function/runtimes.h"
 #include "node/async_desk.h"
@@ -47,7 +48,8 @@ GatewaySettings gateway_settings(const model::Fleet& fleet, const model::NodeSpe
   // A thread moves the bytes of tens of thousands of calls a second.
   settings.io_threads = std::clamp<std::size_t>(std::thread::hardware_concurrency() / 4, 1, 4);
   GatewayLimits& limits = settings.limits;
-  limits.connections = limit_of("gateway_connections");
+  // Functions, files and other parts of the node need descriptors, too.
+  limits.connections = std::min<std::size_t>(limit_of("gateway_connections"), base::raise_open_files() / 2);
   limits.request.header_bytes = limit_of("gateway_header_bytes");
   limits.request.line_bytes = std::min(limits.request.line_bytes, limits.request.header_bytes);
   limits.body_bytes = limit_of("gateway_body_bytes");

@@ -16,6 +16,7 @@
 #include "base/absl_view.h"
 #include "base/file_lock.h"
 #include "base/files.h"
+#include "base/open_files.h"
 #include "base/random.h"
 #include "base/signals.h"
 #include "base/thread_loop.h"
@@ -90,6 +91,7 @@ class NodeProcess {
 
   NodeEnd run() {
     base::ignore_sigpipe();
+    base::raise_open_files();
     const auto stop = std::make_shared<std::promise<void>>();  // with the signal handler's task
     bool asked = false;                                        // on the loop
     auto watcher = base::SignalWatcher::create(loop_, base::kStopSignals, [stop, &asked](int) {

@@ -170,8 +170,12 @@ class Misbehaving : public ::testing::Test {
   void remove() const {
     for (const char* name : {"command", "handler", "streaming", "serializing", "server"}) nodes.remove(name);
   }
+  struct Answers {
+    int count = 0;
+    std::string one;  // of the last one, its body's beginning
+  };
   // So many calls, four at a time; answers by target and status (0: none).
-  std::map<std::string, std::map<int, int>> call(int calls, base::SeededRandom& random) const {
+  std::map<std::string, std::map<int, Answers>> call(int calls, base::SeededRandom& random) const {
     int all = 0;
     for (const Way& way : kWays) all += way.weight;
     std::vector<std::string> targets;
@@ -180,7 +184,7 @@ class Misbehaving : public ::testing::Test {
       const auto way = std::find_if(kWays.begin(), kWays.end(), [&](const Way& w) { return (at -= w.weight) < 0; });
       targets.push_back(way->target);
     }
-    std::map<std::string, std::map<int, int>> answers;
+    std::map<std::string, std::map<int, Answers>> answers;
     std::mutex mutex;
     std::atomic<std::size_t> next{0};
     std::vector<std::jthread> threads;
@@ -191,7 +195,9 @@ class Misbehaving : public ::testing::Test {
         for (std::size_t i = next++; i < targets.size(); i = next++) {
           const auto answer = connection.ask("POST", targets[i], i % 3 == 0 ? body : "b", {}, seconds(20));
           const std::lock_guard lock(mutex);
-          ++answers[targets[i]][answer.ok() ? answer->status : 0];
+          Answers& same = answers[targets[i]][answer.ok() ? answer->status : 0];
+          ++same.count;
+          same.one = answer.ok() ? answer->body.substr(0, 300) : answer.status().ToString();
         }
       });
     }
@@ -264,8 +270,8 @@ TEST_F(Misbehaving, FunctionsHarmNoNeighbourAndLeaveNothing) {
   const auto expect = [&](const std::string& target, const std::vector<int>& statuses) {
     const auto found = answers.find("/function/" + target);
     if (found == answers.end()) return;
-    for (const auto& [status, count] : found->second) {
-      EXPECT_THAT(statuses, ::testing::Contains(status)) << target << ": " << count << " times";
+    for (const auto& [status, same] : found->second) {
+      EXPECT_THAT(statuses, ::testing::Contains(status)) << target << ": " << same.count << " times, " << same.one;
     }
   };
   expect("command?exit0", {200});
