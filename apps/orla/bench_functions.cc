@@ -38,6 +38,7 @@ constexpr char kCounted[] =
 
 struct Options {
   std::string images;     // folder; empty: beside this program
+  std::string runtime;    // only that row; empty: all
   std::string wasm_echo;  // a file in place of echo.wasm
   std::size_t runs = 3;
   std::size_t connections = 64;
@@ -309,6 +310,7 @@ absl::StatusOr<BenchReport> run(const Options& o, const BenchOptions& options) {
   if (!images.ok()) return images.status();
   std::vector<std::pair<const Subject*, std::string>> subjects;
   for (const Subject& subject : kSubjects) {
+    if (!o.runtime.empty() && o.runtime != subject.runtime) continue;
     std::string bytes;
     if (subject.file != nullptr) {
       const bool replaced = !o.wasm_echo.empty() && std::string_view(subject.file) == "echo.wasm";
@@ -344,9 +346,11 @@ absl::StatusOr<BenchReport> run(const Options& o, const BenchOptions& options) {
   Run run(o, options.seconds, subjects);
   if (absl::Status taken = take("runtimes", run.all()); !taken.ok()) return taken;
   if (o.idle > 0 && problem.empty()) {
+    const absl::StatusOr<std::string> module = base::read_file(*images / "echo.wasm", kImageBytes);
+    if (!module.ok()) return module.status();
     BenchReport idle = BenchReport::array();
     for (const bool distinct : {false, true}) {
-      absl::StatusOr<BenchReport> row = run.idle(subjects.front().second, distinct);
+      absl::StatusOr<BenchReport> row = run.idle(*module, distinct);
       if (absl::Status taken = take("idle", row); !taken.ok()) return taken;
       if (row.ok()) idle.push_back(*row);
     }
@@ -382,6 +386,8 @@ RunBench add_functions_bench(CLI::App& command) {
   command.add_option("--rest", own->rest_seconds, "Seconds that they rest before their memory is read")
       ->check(CLI::Range(0, 3600))
       ->capture_default_str();
+  command.add_option("--runtime", own->runtime, "Only this one")
+      ->check(CLI::IsMember({"wasm handler", "wasm command", "native", "process serializing"}));
   command.add_option("--images", own->images, "Folder with the functions that the build makes");
   command.add_option("--echo", own->wasm_echo, "A WebAssembly handler of your own in place of echo.wasm")
       ->check(CLI::ExistingFile);

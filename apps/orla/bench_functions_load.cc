@@ -31,8 +31,6 @@ constexpr std::size_t kNumberDigits = 16;  // at the end of each body
 constexpr std::size_t kMaxHeadBytes = 64 * 1024;
 // An answer that takes longer ends the run.
 constexpr std::chrono::seconds kPatience{60};
-// A pause is slept but for its last part, since the machine wakes late.
-constexpr std::chrono::microseconds kSpin{60};
 
 // The value of a header of the head, whose lines end in CR LF.
 std::optional<std::string_view> header_of(std::string_view head, std::string_view name) {
@@ -233,7 +231,7 @@ absl::StatusOr<EchoRun> EchoLoad::run(std::chrono::nanoseconds time, std::option
     int wait_ms = 1000;
     if (rate && !over && !free.empty()) {
       wait_ms = 0;
-      const std::chrono::nanoseconds pause = due - clock_.steady_now() - kSpin;
+      const std::chrono::nanoseconds pause = due - clock_.steady_now();
       if (pause.count() > 0) {
         pollfd look{poller_, POLLIN, 0};
         const timespec slept{pause.count() / 1'000'000'000, pause.count() % 1'000'000'000};
