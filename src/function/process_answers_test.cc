@@ -72,6 +72,7 @@ TEST(ProcessAnswers, AnswersAsServersWriteThem) {
       {ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", CallEnd::kFailed},
       {ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", CallEnd::kFailed},
       {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", CallEnd::kFailed},
+      {ok + "Transfer-Encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", CallEnd::kFailed},
       {"HTTP/1.1 99 X\r\n\r\n", CallEnd::kFailed},
       {"HTTP/2.0 200 OK\r\n\r\n", CallEnd::kFailed},
       {"hello\r\n\r\n", CallEnd::kFailed},

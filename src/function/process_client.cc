@@ -183,6 +183,13 @@ struct ProcessClient::Exchange {
           fail(fmt::format("the function answered with status {}, which cannot be passed on", status));
           return false;
         }
+        // The library's parser takes off chunks only; another coding would be lost with the header that names it.
+        const auto coding = parser->get()[http::field::transfer_encoding];
+        if (const std::string_view name(coding.data(), coding.size());
+            status >= 200 && !name.empty() && !same_name(name, "chunked") && !same_name(name, "identity")) {
+          fail(fmt::format("the function answered with Transfer-Encoding: {:.40}, which cannot be passed on", name));
+          return false;
+        }
         if (status == 101) {
           tunnel();
           return false;

@@ -194,6 +194,12 @@ TEST(GatewayCalls, UnknownAndBadNames) {
   EXPECT_EQ(unknown.status, 404);
   EXPECT_THAT(unknown.body, StartsWith("error finding function nobody.openfaas-fn: "));
   EXPECT_EQ(client.ask(with_body("POST", "/function/nobody", "body")).status, 404) << "the body is read";
+  for (const std::size_t size : {4u, 100'000u}) {  // by the host, and before the body is read
+    const Reply named =
+        world.client().ask(with_body("POST", "/function/nobody", std::string(size, 'x'), "X-Call-Id: mine\r\n"));
+    EXPECT_EQ(named.status, 404) << size;
+    EXPECT_EQ(named.header("X-Call-Id"), "mine") << size;
+  }
   for (const std::string bad :
        {"/function/", "/function/a%20b", "/function/a%2e%2e/x", "/function//system/functions"}) {
     const Reply reply = client.ask(get(bad));

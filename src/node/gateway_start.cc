@@ -171,6 +171,12 @@ RequestPlan plan_request(GatewayCore& core, const RequestHead& request) {
       plan.answer->headers.emplace_back("X-OpenFaaS-Internal", "proxy");
       break;
   }
+  const bool of_call = plan.route.kind == Route::Kind::kFunction || plan.route.kind == Route::Kind::kAsync;
+  if (plan.answer && of_call) {
+    if (const auto id = function::find_header(request.headers, "X-Call-Id"); id && !id->empty()) {
+      plan.answer->headers.emplace_back("X-Call-Id", *id);
+    }
+  }
   return plan;
 }
 
