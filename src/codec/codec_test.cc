@@ -148,7 +148,7 @@ TEST(EdgeStateCodec, ReadsOlderVersions) {
 
 TEST(EdgeStateCodec, OpenRowsComeInPieces) {
   EdgeState s;
-  for (std::uint32_t i = 0; i < 2 * model::kRowsOfPiece + 1; ++i) {
+  for (std::uint32_t i = 0; i < 2 * model::kPiece + 1; ++i) {
     model::PartialRow& row = s.open.emplace_back();
     row.group = model::GroupId{i / 2};
     row.slice = from_ns(i % 2 * 60);
@@ -158,8 +158,8 @@ TEST(EdgeStateCodec, OpenRowsComeInPieces) {
   const auto piece = [&](std::size_t begin, std::size_t end) {
     return encode_rows(model::PartialRows(s.open.begin() + begin, s.open.begin() + end));
   };
-  const auto decoded = [](const std::vector<std::string>& pieces) {
-    return decode_edge_state(encode_edge_state_of(EdgeState(), pieces));
+  const auto decoded = [](const std::vector<std::string>& open) {
+    return decode_edge_state(encode_edge_state_of(EdgeState(), {{}, open}));
   };
   EXPECT_EQ(decoded({piece(0, 1), piece(1, 3)})->open, model::PartialRows(s.open.begin(), s.open.begin() + 3));
   for (const std::vector<std::string>& bad : {std::vector{piece(1, 3), piece(0, 1)},
@@ -167,6 +167,22 @@ TEST(EdgeStateCodec, OpenRowsComeInPieces) {
                                               {piece(0, 2), piece(2, 2)},
                                               {std::string("rows")}})
     EXPECT_EQ(decoded(bad).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(EdgeStateCodec, SeriesComeInPieces) {
+  EdgeState s;
+  for (std::uint32_t i = 0; i < 2 * model::kPiece + 1; ++i)
+    s.series.push_back({model::SeriesId{2 * i}, from_ns(i), 0, {}});
+  EXPECT_EQ(*decode_edge_state(encode_edge_state(s)), s);
+  const auto decoded = [&](const std::vector<std::pair<std::size_t, std::size_t>>& pieces) {
+    StatePieces made;
+    for (const auto& [begin, end] : pieces) made.add_series(std::span(s.series).subspan(begin, end - begin));
+    return decode_edge_state(encode_edge_state_of(EdgeState(), made));
+  };
+  EXPECT_EQ(decoded({{0, 1}, {1, 3}})->series, std::vector(s.series.begin(), s.series.begin() + 3));
+  EXPECT_EQ(decoded({{1, 3}, {0, 1}}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(decoded({{0, 2}, {1, 3}}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(decoded({{0, 2}, {2, 2}}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(NoteCodec, ComesBack) {

@@ -1,5 +1,5 @@
-// Format (in an envelope, kind "S"), version 3. Also read: version 2, whose open rows are one text without a number
-// before it, and version 1, which has no producers either:
+// Format (in an envelope, kind "S"), version 3. Also read: version 2, whose open rows and series are one piece each,
+// without a number before it (and without a length, the series), and version 1, which has no producers either:
 //
 //   flags         1 byte: 1 = snapshot, 2 = sealed everything
 //   new series    number; for each: metric (text), labels
@@ -7,7 +7,8 @@
 //                 labels
 //   sealed        number; for each: stream (text), time (8 bytes); sorted by stream
 //   open          number of pieces; for each: text, encode_rows() of at least one row; rows rise from piece to piece
-//   series        number; time unit, 1 byte: 0 = s, 1 = ms, 2 = us, 3 = ns (0 when none follow); for each: its id (the
+//   series        number of pieces; for each, as a text: number, at least 1; time unit, 1 byte: 0 = s, 1 = ms, 2 = us,
+//   3 = ns (0 when none follow); for each: its id (the
 //                 first) or id - id before - 1; 4 * (number of held samples) + 1 when it has a watermark; the watermark
 //                 in time units, minus that of the one before that has one (the first: minus 0), zigzag; its input;
 //                 for each held sample: time - watermark in ns (zigzag, minus 0 when there is none), value (8 bytes),
@@ -66,14 +67,14 @@ void get_labels(ByteReader& from, std::vector<model::Label>& labels) {
 
 bool has_watermark(const model::SeriesState& s) { return s.watermark != model::kMinTime; }
 
-std::uint8_t choose_time_unit(const std::vector<model::SeriesState>& series) {
+std::uint8_t choose_time_unit(std::span<const model::SeriesState> series) {
   std::uint8_t unit = 0;
   for (const model::SeriesState& s : series)
     while (has_watermark(s) && model::to_ns(s.watermark) % kTimeUnits[unit] != 0) ++unit;
   return unit;
 }
 
-void put_series(ByteWriter& to, const std::vector<model::SeriesState>& series) {
+void put_series(ByteWriter& to, std::span<const model::SeriesState> series) {
   to.varint(series.size());
   const std::uint8_t unit = choose_time_unit(series);
   to.u8(unit);
@@ -183,6 +184,18 @@ const char* get_producers(ByteReader& from, std::vector<model::ProducerState>& p
   return nullptr;
 }
 
+// The pieces of series.
+const char* get_series_pieces(ByteReader& from, std::vector<model::SeriesState>& series) {
+  for (std::size_t left = get_count(from, 6); left > 0; --left) {
+    ByteReader piece(from.text());
+    const std::size_t before = series.size();
+    if (const char* wrong = get_series(piece, series)) return wrong;
+    if (!piece.finished() || series.size() == before) return "a piece of series that is too short or too long";
+    if (before > 0 && series[before].series <= series[before - 1].series) return "pieces of series that are not sorted";
+  }
+  return nullptr;
+}
+
 absl::Status get_open(ByteReader& from, std::uint8_t version, model::PartialRows& open) {
   const bool pieces = version == kFormat.version;
   for (std::size_t left = pieces ? get_count(from, 2) : 1; left > 0; --left) {
@@ -230,7 +243,9 @@ absl::Status read(ByteReader& from, std::uint8_t version, model::EdgeState& stat
     state.sealed.push_back(std::move(sealed));
   }
   if (absl::Status status = get_open(from, version, state.open); !status.ok()) return status;
-  if (const char* wrong = get_series(from, state.series)) return malformed(kFormat, wrong);
+  const char* const wrong_series =
+      version == kFormat.version ? get_series_pieces(from, state.series) : get_series(from, state.series);
+  if (wrong_series != nullptr) return malformed(kFormat, wrong_series);
   if (const char* wrong = get_inputs(from, state.inputs)) return malformed(kFormat, wrong);
   if (version != kWithoutProducers.version) {
     if (const char* wrong = get_producers(from, state.producers)) return malformed(kFormat, wrong);
@@ -242,18 +257,29 @@ absl::Status read(ByteReader& from, std::uint8_t version, model::EdgeState& stat
 
 }  // namespace
 
-std::string encode_edge_state(const model::EdgeState& state) {
-  std::vector<std::string> open;
-  const auto at = [&](std::size_t i) { return state.open.begin() + static_cast<std::ptrdiff_t>(i); };
-  for (std::size_t begin = 0; begin < state.open.size(); begin += model::kRowsOfPiece) {
-    const std::size_t end = std::min(state.open.size(), begin + model::kRowsOfPiece);
-    open.push_back(begin == 0 && end == state.open.size() ? encode_rows(state.open)
-                                                          : encode_rows(model::PartialRows(at(begin), at(end))));
-  }
-  return encode_edge_state_of(state, open);
+void StatePieces::add_series(std::span<const model::SeriesState> piece) {
+  ByteWriter to(series.emplace_back());
+  put_series(to, piece);
 }
 
-std::string encode_edge_state_of(const model::EdgeState& state, std::span<const std::string> open) {
+void StatePieces::add_open(const model::PartialRows& piece) { open.push_back(encode_rows(piece)); }
+
+std::string encode_edge_state(const model::EdgeState& state) {
+  StatePieces pieces;
+  for (std::size_t begin = 0; begin < state.series.size(); begin += model::kPiece)
+    pieces.add_series(std::span(state.series).subspan(begin, std::min(model::kPiece, state.series.size() - begin)));
+  const auto at = [&](std::size_t i) { return state.open.begin() + static_cast<std::ptrdiff_t>(i); };
+  for (std::size_t begin = 0; begin < state.open.size(); begin += model::kPiece) {
+    const std::size_t end = std::min(state.open.size(), begin + model::kPiece);
+    if (begin == 0 && end == state.open.size())
+      pieces.add_open(state.open);
+    else
+      pieces.add_open(model::PartialRows(at(begin), at(end)));
+  }
+  return encode_edge_state_of(state, pieces);
+}
+
+std::string encode_edge_state_of(const model::EdgeState& state, const StatePieces& pieces) {
   std::string out = begin_envelope(kFormat);
   ByteWriter to(out);
   to.u8(static_cast<std::uint8_t>((state.snapshot ? 1 : 0) + (state.sealed_everything ? 2 : 0)));
@@ -275,9 +301,10 @@ std::string encode_edge_state_of(const model::EdgeState& state, std::span<const 
     to.text(sealed.stream);
     put_time(to, sealed.time);
   }
-  to.varint(open.size());
-  for (const std::string& piece : open) to.text(piece);
-  put_series(to, state.series);
+  to.varint(pieces.open.size());
+  for (const std::string& piece : pieces.open) to.text(piece);
+  to.varint(pieces.series.size());
+  for (const std::string& piece : pieces.series) to.text(piece);
   put_inputs(to, state.inputs);
   to.varint(state.producers.size());
   for (const model::ProducerState& p : state.producers) {

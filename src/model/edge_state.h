@@ -51,8 +51,8 @@ struct ProducerState {
   friend bool operator==(const ProducerState&, const ProducerState&) = default;
 };
 
-// Open and sealed rows leave an engine, and are encoded, so many at a time: a million are never in memory twice.
-inline constexpr std::size_t kRowsOfPiece = 4'096;
+// Rows and states of series leave an engine, and are encoded, so many at a time: a million are never in memory twice.
+inline constexpr std::size_t kPiece = 4'096;
 
 // A change of an edge's state since the commit before; as a snapshot, the whole state. Applying a snapshot and the
 // changes after it in order gives the state. Everything is absolute (a value replaces the one before), nothing is added

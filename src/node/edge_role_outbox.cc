@@ -17,6 +17,17 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryTrim{500};
 
+struct EncodedState : stream::StateSink {
+  void series(std::vector<model::SeriesState>& piece) override { encoded.add_series(piece); }
+  void open(model::PartialRows& piece) override { encoded.add_open(piece); }
+  codec::StatePieces encoded;
+};
+
+struct Nowhere : stream::StateSink {
+  void series(std::vector<model::SeriesState>&) override {}
+  void open(model::PartialRows&) override {}
+};
+
 }  // namespace
 
 // What an action does may raise further ones: they follow it.
@@ -105,17 +116,17 @@ absl::StatusOr<EdgeRole::Commit> EdgeRole::make_commit(const stream::Sealed* sea
   const auto bound = static_cast<std::uint64_t>(limit(plan_.fleet, "journal_bytes"));
   const bool snapshot = need_snapshot_ || journal.since > std::max(bound, 2 * journal.snapshot);
   model::EdgeState state;
-  std::vector<std::string> open;
-  const auto encode = [&](const model::PartialRows& rows) { open.push_back(codec::encode_rows(rows)); };
+  EncodedState pieces;
   if (snapshot) {
-    engine_->take_changes([](const model::PartialRows&) {});  // contained in the snapshot
-    state = engine_->snapshot(encode);
+    Nowhere contained;  // in the snapshot
+    engine_->take_changes(contained);
+    state = engine_->snapshot(pieces);
   } else {
-    state = engine_->take_changes(encode);
+    state = engine_->take_changes(pieces);
   }
   Commit commit;
   commit.entry.snapshot = snapshot;
-  commit.entry.state = codec::encode_edge_state_of(state, open);
+  commit.entry.state = codec::encode_edge_state_of(state, pieces.encoded);
   if (!state.new_groups.empty()) {
     model::EdgeState groups;
     groups.new_groups = std::move(state.new_groups);

@@ -71,6 +71,15 @@ struct Sealed : SealedRows {
 // Samples of one RawBatch: some 50 KB as they are sent, at most 1 MiB.
 inline constexpr std::size_t kRawBatchSamples = std::size_t{1} << 16;
 
+// Takes what is long of a state: in pieces, in order, none empty and each of at most model::kPiece. A piece may be
+// moved from.
+class StateSink {
+ public:
+  virtual ~StateSink() = default;
+  virtual void series(std::vector<model::SeriesState>& piece) = 0;
+  virtual void open(model::PartialRows& piece) = 0;
+};
+
 // Not thread-safe. `plan` outlives it.
 class EdgeEngine {
  public:
@@ -110,13 +119,12 @@ class EdgeEngine {
   // What changed since the last take_changes() or restore().
   model::EdgeState take_changes();
   model::EdgeState snapshot();
-  // The same, but the rows go to `take` in pieces, in order, none empty and each of at most model::kRowsOfPiece; those
-  // of the result are empty. A piece may be moved from; `take` does not call the engine, but for what is const.
+  // The same, but what is long goes elsewhere, in pieces as a StateSink gets them, and is empty in the result. It does
+  // not call the engine meanwhile, but for what is const.
   using TakeSealed = absl::FunctionRef<void(SealedRows&)>;
-  using TakeOpen = absl::FunctionRef<void(model::PartialRows&)>;
   std::optional<Sealed> seal(SealScope scope, SealWhen when, TakeSealed take);
-  model::EdgeState take_changes(TakeOpen take);
-  model::EdgeState snapshot(TakeOpen take);
+  model::EdgeState take_changes(StateSink& sink);
+  model::EdgeState snapshot(StateSink& sink);
 
   const model::InputState& input(std::size_t input) const { return inputs_[numbers_[input]].state; }
   // How many series the input has defined in this life; its next one has this number.
@@ -262,9 +270,9 @@ class EdgeEngine {
   model::SeriesState state_of(std::uint32_t series) const;
   std::vector<model::SealedStream> sealed_streams();
   struct OwnRow;
-  void copy_rows(std::vector<OwnRow>& own, RowOrder::Which which, TakeOpen take) const;
-  void take_changed_rows(const std::vector<std::uint32_t>& changed_series, TakeOpen take);
-  void all_rows(TakeOpen take);
+  void copy_rows(std::vector<OwnRow>& own, RowOrder::Which which, StateSink& sink) const;
+  void take_changed_rows(std::vector<OwnRow>& own, StateSink& sink);
+  void all_rows(StateSink& sink);
 
   const model::Plan& plan_;
   const std::vector<std::string> input_keys_;

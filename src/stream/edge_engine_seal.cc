@@ -140,8 +140,8 @@ bool EdgeEngine::no_rows(std::size_t stream) const {
 void EdgeEngine::put_rows(std::span<SliceRows* const> slices, TakeSealed take) {
   const RowOrder order(slices, RowOrder::Which::kAll);
   SealedRows out;
-  out.rows.reserve(std::min(order.rows(), model::kRowsOfPiece));
-  out.counted.reserve(std::min(order.rows(), model::kRowsOfPiece));
+  out.rows.reserve(std::min(order.rows(), model::kPiece));
+  out.counted.reserve(std::min(order.rows(), model::kPiece));
   std::vector<std::uint8_t> counted;
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) counted.push_back(counts(stream) ? 1 : 0);
   order.visit([&](SliceRows& slice, model::GroupId group, SmallRow& row) {
@@ -157,7 +157,7 @@ void EdgeEngine::put_rows(std::span<SliceRows* const> slices, TakeSealed take) {
       out.counted.back() = std::min(out.counted.back(), input);
       return;
     }
-    if (out.rows.size() == model::kRowsOfPiece) {
+    if (out.rows.size() == model::kPiece) {
       take(out);
       out.rows.clear();
       out.counted.clear();

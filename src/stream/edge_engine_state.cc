@@ -263,19 +263,19 @@ struct EdgeEngine::OwnRow {
 };
 
 // Copies rows that the shards keep, and own ones, whose order becomes that of their groups; canonical.
-void EdgeEngine::copy_rows(std::vector<OwnRow>& own, RowOrder::Which which, TakeOpen take) const {
+void EdgeEngine::copy_rows(std::vector<OwnRow>& own, RowOrder::Which which, StateSink& sink) const {
   const auto before = [](const OwnRow& a, const OwnRow& b) { return a.group < b.group; };
   if (!std::is_sorted(own.begin(), own.end(), before)) std::sort(own.begin(), own.end(), before);
   std::vector<SliceRows*> slices;
   for (const auto& shard : shards_) shard->rows().slices(slices);
   const RowOrder order(slices, which);
   model::PartialRows rows;
-  rows.reserve(std::min(order.rows() + own.size(), model::kRowsOfPiece));
+  rows.reserve(std::min(order.rows() + own.size(), model::kPiece));
   // Fills the row, or a part that is then merged into it.
   const auto put = [&](model::GroupId group, Time slice, auto fill) {
     if (rows.empty() || rows.back().group != group || rows.back().slice != slice) {
-      if (rows.size() == model::kRowsOfPiece) {
-        take(rows);
+      if (rows.size() == model::kPiece) {
+        sink.open(rows);
         rows.clear();
       }
       return fill(rows.emplace_back());
@@ -299,27 +299,19 @@ void EdgeEngine::copy_rows(std::vector<OwnRow>& own, RowOrder::Which which, Take
     put(group, slice.start(), [&](model::PartialRow& out) { slice.copy_out(group, row, out); });
   });
   for (; next < own.size(); ++next) put_own(own[next]);
-  if (!rows.empty()) take(rows);
+  if (!rows.empty()) sink.open(rows);
 }
 
 // Those with a part that has changed somewhere, whole.
-void EdgeEngine::take_changed_rows(const std::vector<std::uint32_t>& changed_series, TakeOpen take) {
-  std::vector<OwnRow> own;
-  for (const std::uint32_t series : changed_series) {
-    const Series& s = series_[series];
-    if (s.owner == 0 || tallies_[series].count == 0) continue;
-    const std::size_t stream = metrics_[s.metric].streams.front();
-    own.push_back({model::GroupId{s.slots}, series, tallies_[series].to - streams_[stream].slice});
-    for (const auto& shard : shards_) shard->rows().mark_changed(stream, own.back().slice, own.back().group);
-  }
-  copy_rows(own, shards_.size() > 1 ? RowOrder::Which::kPartsOfChanged : RowOrder::Which::kChanged, take);
+void EdgeEngine::take_changed_rows(std::vector<OwnRow>& own, StateSink& sink) {
+  copy_rows(own, shards_.size() > 1 ? RowOrder::Which::kPartsOfChanged : RowOrder::Which::kChanged, sink);
   std::vector<SliceRows*> slices;
   for (const auto& shard : shards_) shard->rows().slices(slices);
   for (SliceRows* slice : slices)
     if (slice->changed()) slice->forget_changes();
 }
 
-void EdgeEngine::all_rows(TakeOpen take) {
+void EdgeEngine::all_rows(StateSink& sink) {
   std::vector<OwnRow> own;
   for (std::uint32_t series = 0; series < series_.size(); ++series) {
     const Series& s = series_[series];
@@ -331,35 +323,43 @@ void EdgeEngine::all_rows(TakeOpen take) {
           {model::GroupId{s.slots}, series, tallies_[series].to - streams_[metrics_[s.metric].streams.front()].slice});
   }
   collect();
-  copy_rows(own, RowOrder::Which::kAll, take);
+  copy_rows(own, RowOrder::Which::kAll, sink);
 }
 
 namespace {
 
-// Appends pieces to rows.
-auto appended_to(model::PartialRows& rows) {
-  return [&rows](model::PartialRows& piece) {
-    rows.insert(rows.end(), std::make_move_iterator(piece.begin()), std::make_move_iterator(piece.end()));
-  };
-}
+// Puts the pieces together.
+struct Whole : StateSink {
+  template <typename Element>
+  static void append(std::vector<Element>& all, std::vector<Element>& piece) {
+    all.insert(all.end(), std::make_move_iterator(piece.begin()), std::make_move_iterator(piece.end()));
+  }
+  void series(std::vector<model::SeriesState>& piece) override { append(states, piece); }
+  void open(model::PartialRows& piece) override { append(rows, piece); }
+  EdgeState with(EdgeState state) {
+    state.series = std::move(states);
+    state.open = std::move(rows);
+    return state;
+  }
+  std::vector<model::SeriesState> states;
+  model::PartialRows rows;
+};
 
 }  // namespace
 
 EdgeState EdgeEngine::take_changes() {
-  model::PartialRows open;
-  EdgeState state = take_changes(appended_to(open));
-  state.open = std::move(open);
-  return state;
+  Whole whole;
+  EdgeState state = take_changes(whole);
+  return whole.with(std::move(state));
 }
 
 EdgeState EdgeEngine::snapshot() {
-  model::PartialRows open;
-  EdgeState state = snapshot(appended_to(open));
-  state.open = std::move(open);
-  return state;
+  Whole whole;
+  EdgeState state = snapshot(whole);
+  return whole.with(std::move(state));
 }
 
-EdgeState EdgeEngine::take_changes(TakeOpen take) {
+EdgeState EdgeEngine::take_changes(StateSink& sink) {
   publish();
   EdgeState state;
   list_names(state, known_series_, known_groups_);
@@ -370,11 +370,26 @@ EdgeState EdgeEngine::take_changes(TakeOpen take) {
   if (state.sealed_everything) state.sealed.clear();
   std::vector<std::uint32_t> changed;
   for (const auto& shard : shards_) shard->take_changed_series(changed);
-  collect();
   if (!std::is_sorted(changed.begin(), changed.end())) std::sort(changed.begin(), changed.end());
-  take_changed_rows(changed, take);
-  state.series.reserve(changed.size());
-  for (const std::uint32_t series : changed) state.series.push_back(state_of(series));
+  std::vector<OwnRow> own;
+  std::vector<model::SeriesState> states;
+  // As many at a time as stay in the processor's cache from one step to the next.
+  for (std::size_t begin = 0; begin < changed.size(); begin += model::kPiece) {
+    const std::span piece = std::span(changed).subspan(begin, std::min(model::kPiece, changed.size() - begin));
+    states.clear();
+    for (const std::uint32_t series : piece) {
+      shards_[shard_of(series)]->close_changed(series);
+      states.push_back(state_of(series));
+      const Series& s = series_[series];
+      if (s.owner == 0 || tallies_[series].count == 0) continue;
+      const std::size_t stream = metrics_[s.metric].streams.front();
+      own.push_back({model::GroupId{s.slots}, series, tallies_[series].to - streams_[stream].slice});
+      for (const auto& shard : shards_) shard->rows().mark_changed(stream, own.back().slice, own.back().group);
+    }
+    sink.series(states);
+  }
+  collect();
+  take_changed_rows(own, sink);
   for (Input& input : inputs_)
     if (std::exchange(input.changed, false)) state.inputs.push_back(input.state);
   for (std::uint32_t i = 0; i < inputs_.size(); ++i) {
@@ -388,14 +403,21 @@ EdgeState EdgeEngine::take_changes(TakeOpen take) {
   return state;
 }
 
-EdgeState EdgeEngine::snapshot(TakeOpen take) {
+EdgeState EdgeEngine::snapshot(StateSink& sink) {
   EdgeState state;
   state.snapshot = true;
   list_names(state, 0, 0);
-  all_rows(take);
-  for (std::uint32_t series = 0; series < series_.size(); ++series)
-    if (tallies_[series].watermark != model::kMinTime || series_[series].held != 0)
-      state.series.push_back(state_of(series));
+  all_rows(sink);
+  std::vector<model::SeriesState> states;
+  for (std::uint32_t series = 0; series < series_.size(); ++series) {
+    if (tallies_[series].watermark == model::kMinTime && series_[series].held == 0) continue;
+    if (states.size() == model::kPiece) {
+      sink.series(states);
+      states.clear();
+    }
+    states.push_back(state_of(series));
+  }
+  if (!states.empty()) sink.series(states);
   for (const Input& input : inputs_) state.inputs.push_back(input.state);
   for (std::uint32_t i = 0; i < inputs_.size(); ++i)
     for (const auto& [producer, sequence] : inputs_[i].producers) state.producers.push_back({producer, i, sequence});

@@ -22,15 +22,16 @@ EdgeEngine::Shard::Account& EdgeEngine::Shard::account(std::uint32_t input) {
 }
 
 void EdgeEngine::Shard::take_changed_series(std::vector<std::uint32_t>& out) {
-  for (const std::uint32_t number : changed_series_) {
-    Series& s = series_[number];
-    Tally& tally = tallies_[number];
-    if (tally.holds() && s.owner == 0) settle_tally(number);
-    tally.close();
-    s.changed = 0;
-  }
   out.insert(out.end(), changed_series_.begin(), changed_series_.end());
   changed_series_.clear();
+}
+
+void EdgeEngine::Shard::close_changed(std::uint32_t series) {
+  Series& s = series_[series];
+  Tally& tally = tallies_[series];
+  if (tally.holds() && s.owner == 0) settle_tally(series);
+  tally.close();
+  s.changed = 0;
 }
 
 void EdgeEngine::Shard::set_held(std::uint32_t series, const std::vector<HeldSample>& samples) {

@@ -70,9 +70,11 @@ class EdgeEngine::Shard {
   const OpenRows& rows() const { return rows_; }
   RawSamples& raw() { return raw_; }
   const RawSamples& raw() const { return raw_; }
-  // Series whose kept state has changed: appended to `out`, none is left, and their tallies are closed. Those that are
-  // not the only series of a plain row have reached their rows.
+  // Series whose kept state has changed: appended to `out`, none is left. close_changed() is then due for each.
   void take_changed_series(std::vector<std::uint32_t>& out);
+  // Its tally is closed, so that its next sample says that there is something new; what it holds reaches its rows,
+  // unless it is the only series of a plain row.
+  void close_changed(std::uint32_t series);
 
   // Calls account(number of an input, Account) and stream(number of one with samples not yet emitted), and forgets
   // them. True when something changed that publication depends on.
