@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -113,6 +115,17 @@ TEST(ProcessStreaming, ANonZeroExitIsStill200AndACrashIsNot) {
   EXPECT_EQ(exits.response.status(), 200);
   EXPECT_EQ(exits.response.body(), "");
   EXPECT_THAT(fn.log.lines(), Contains("fn-1: the function ended with exit code 3"));
+}
+
+TEST(ProcessStreaming, HasALowerPriorityThanTheNode) {
+  ProcessFunctionForTest fn;
+  fn.shell("nice; cat /proc/self/autogroup 2>/dev/null || echo nice 10\n");
+  ASSERT_TRUE(fn.start().ok());
+  CallForTest call;
+  EXPECT_EQ(call.run(*fn.instance).end, CallEnd::kDone);
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  EXPECT_THAT(call.response.body(), ::testing::StartsWith(std::to_string(std::max(own, 10)) + "\n"));
+  EXPECT_THAT(call.response.body(), HasSubstr("nice 10\n"));
 }
 
 TEST(ProcessSerializing, TheExitCodeDecides) {

@@ -40,6 +40,9 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr std::size_t kStackBytes = 64 * 1024;
+// A nice level: a node's own threads do little, and many wait for them.
+constexpr int kNiceOfChildren = 10;
+constexpr char kNiceOfChildrenText[] = "10";
 
 // Everything the child needs, as plain pointers, and what it says back.
 struct Plan {
@@ -157,6 +160,10 @@ ORLA_CHILD_SIDE int become(void* argument) {
     }
   }
   if (sys(SYS_setsid) < 0) fail(plan, "cannot have a session of its own");
+  // What it may not be told does not hinder it. A session is scheduled as a group where the kernel does that.
+  if (20 - sys(SYS_getpriority, PRIO_PROCESS, 0) < kNiceOfChildren)
+    sys(SYS_setpriority, PRIO_PROCESS, 0, kNiceOfChildren);
+  write_to("/proc/self/autogroup", kNiceOfChildrenText);
   for (int i = 0; i < 3; ++i) {
     if (sys(SYS_dup3, plan.descriptors[i], i, 0) < 0) fail(plan, "cannot take its standard streams");
   }
