@@ -238,6 +238,13 @@ struct ProcessClient::Exchange {
     return false;
   }
 
+  // Waits for one of these events. False: the call has ended before, `result` says how.
+  bool ready(int events) {
+    const Waited waited = wait_for(clock, connection.get(), events, patience);
+    if (waited != Waited::kReady) result.end = waited == Waited::kCancelled ? CallEnd::kCancelled : CallEnd::kTimedOut;
+    return waited == Waited::kReady;
+  }
+
   // The function has switched to another protocol: bytes go both ways until one side ends.
   void tunnel() {
     const auto protocol = parser->get()[http::field::upgrade];
@@ -249,16 +256,7 @@ struct ProcessClient::Exchange {
     if (sent.ok() && !pending.empty()) sent = call.response.write(pending);
     Upload upload(call.body, connection.get(), Upload::Form::kTunnel);
     while (sent.ok()) {
-      switch (wait_for(clock, connection.get(), POLLIN, patience)) {
-        case Waited::kReady:
-          break;
-        case Waited::kCancelled:
-          result.end = CallEnd::kCancelled;
-          return;
-        case Waited::kTimedOut:
-          result.end = CallEnd::kTimedOut;
-          return;
-      }
+      if (!ready(POLLIN)) return;
       const ssize_t n = ::recv(connection.get(), block.data(), block.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (n <= 0) return;  // its end, or it broke: there is no telling them apart for the client
@@ -293,16 +291,7 @@ struct ProcessClient::Exchange {
         keep = false;
       }
       const bool more = !unsent.empty() || !body.empty();
-      switch (wait_for(clock, connection.get(), more ? POLLIN | POLLOUT : POLLIN, patience)) {
-        case Waited::kReady:
-          break;
-        case Waited::kCancelled:
-          result.end = CallEnd::kCancelled;
-          return;
-        case Waited::kTimedOut:
-          result.end = CallEnd::kTimedOut;
-          return;
-      }
+      if (!ready(more ? POLLIN | POLLOUT : POLLIN)) return;
       const ssize_t n = ::recv(connection.get(), block.data(), block.size(), MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (n <= 0) {
