@@ -134,7 +134,7 @@ const std::vector<Way> kWays = {
     {"/function/server/exit", 2},
 };
 
-// What its neighbour's 99th percentile stays below on two processors that are all taken: measured 5 to 8 ms.
+// What its neighbour's 99th percentile stays below on two processors that are all taken: measured 5 to 9 ms.
 constexpr double kNeighbourMs = 25;
 
 // Over half a second.
