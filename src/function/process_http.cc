@@ -25,6 +25,7 @@ using std::chrono::nanoseconds;
 
 constexpr std::chrono::milliseconds kFirstReadyWait{1};
 constexpr std::chrono::milliseconds kLongestReadyWait{50};
+constexpr std::chrono::milliseconds kEndWait{5};
 // Of a process in a network of its own.
 constexpr std::uint16_t kUsualPort = 8082;
 // Ports of replicas lie just below those that the system gives out, which usually begin there.
@@ -64,10 +65,7 @@ class HttpInstance final : public Instance {
     const std::uint32_t most = function_.spec.options.max_inflight;
     return most > 0 ? most : kHttpConcurrency;
   }
-  bool usable() override {
-    const std::lock_guard lock(mutex_);
-    return !gate_.closed() && !child_->ended();
-  }
+  bool usable() override { return !gate_.closed() && !child_->ended(); }
   InstanceUsage usage() override {
     if (const std::optional<InstanceUsage> counted = sandbox_->usage(); counted.has_value()) return *counted;
     const ProcessUsage used = usage_of(child_->pid());
@@ -84,10 +82,6 @@ class HttpInstance final : public Instance {
   CallResult call(const Call& call) override;
 
  private:
-  bool dead() {
-    const std::lock_guard lock(mutex_);
-    return child_->ended();
-  }
   CallResult run(const Call& call);
 
   ProcessTools& tools_;
@@ -98,7 +92,7 @@ class HttpInstance final : public Instance {
   CallGate gate_;
   ProcessClient client_;
   std::uint64_t oom_kills_before_ = 0;
-  std::mutex mutex_;              // of what is done to child_
+  std::mutex mutex_;              // of what ends child_
   std::unique_ptr<Child> child_;  // set by start()
   std::vector<std::uint64_t> logs_;
 };
@@ -210,7 +204,7 @@ CallResult HttpInstance::run(const Call& call) {
       break;
     case CallEnd::kFailed:
       // A server that ends closes its connections a moment before it can be seen to have ended.
-      if (const std::lock_guard lock(mutex_); child_->wait(kFirstReadyWait * 5)) {
+      if (child_->wait(kEndWait)) {
         result.message += "; its process has ended";
         if (sandbox_->oom_kills() > oom_kills_before_) {
           result.end = CallEnd::kOutOfMemory;
@@ -221,7 +215,7 @@ CallResult HttpInstance::run(const Call& call) {
     default:
       break;
   }
-  if (result.end != CallEnd::kDone) result.instance_usable = !dead() && result.end != CallEnd::kUnreachable;
+  if (result.end != CallEnd::kDone) result.instance_usable = !child_->ended() && result.end != CallEnd::kUnreachable;
   return result;
 }
 

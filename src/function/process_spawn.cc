@@ -362,7 +362,6 @@ void Child::kill() {
 bool Child::ended() const { return wait(nanoseconds(0)); }
 
 bool Child::wait(nanoseconds timeout) const {
-  if (status_.has_value()) return true;
   const base::SystemClock clock;
   const base::SteadyTime deadline = clock.steady_now() + std::min<nanoseconds>(timeout, std::chrono::hours(1));
   while (true) {

@@ -69,7 +69,7 @@ class Child {
   // handles nor ignores SIGTERM is killed, as SIGTERM would have.
   void terminate();
   void kill();
-  // Whether the program has ended; it is not reaped by that.
+  // Whether the program has ended; it is not reaped by that. This and wait() may run beside anything else.
   bool ended() const;
   // At most `timeout`; whether it has ended.
   bool wait(std::chrono::nanoseconds timeout) const;
