@@ -134,7 +134,7 @@ const std::vector<Way> kWays = {
     {"/function/server/exit", 2},
 };
 
-// What its neighbour's 99th percentile stays below on two processors that are all taken: measured 3 to 12 ms,
+// What its neighbour's 99th percentile stays below on two processors that are all taken: measured 3 to 14 ms,
 // the most of it beside fork bombs.
 constexpr double kNeighbourMs = 25;
 
